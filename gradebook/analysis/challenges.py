@@ -204,9 +204,8 @@ def missing_of(condition: Condition, attempt: Attempt) -> str:
         pairs = {(places[row], values[row]) for row in rows}
         if (len(pairs) == len({places[row] for row in rows})) == condition.equal:
             return ""
-        which, kind = ("one", "different") if condition.equal else ("each", "equal")
-        rest = f"{condition.within} have {kind} values of {condition.column}."
-        return f"The rows of {which} {rest}"
+        kind = "different values in one" if condition.equal else "equal values in each"
+        return f"The column {condition.column} has {kind} {condition.within}."
     both = attempt.comparison
     if isinstance(condition, Agree):
         near = condition.within
@@ -219,9 +218,7 @@ def missing_of(condition: Condition, attempt: Attempt) -> str:
     differs = both.gradient_differs if gradient else both.differs("advantage")
     if any(differs[row] for row in rows_of(condition.some, batch)):
         return ""
-    whole = condition.some == "whole"
-    which = "No row of a whole prompt" if whole else "None of these rows"
-    return f"{which} has another faulty {condition.of}."
+    return f"None of these rows has another faulty {condition.of}."
 
 
 # What differs between two states of one scenario, and what may differ

@@ -192,18 +192,13 @@ def _broken(change: Change, row: int, due: float, value: float, least: int) -> O
 
 def step_of(groups: Sequence[Sequence[float | None]]) -> Step:
     """Groups of rewards as a training step, a prompt a group; None is missing."""
-    rewards = [reward for group in groups for reward in group]
-    places = list(range(len(rewards)))
-    there = [reward is not None for reward in rewards]
-    return {
-        "row": places,
-        "rollout": places,
-        "prompt": [number for number, group in enumerate(groups) for _ in group],
-        "reward": [0.0 if reward is None else float(reward) for reward in rewards],
-        "credited": there,
-        "counted": there,
-        "valued": [True for _ in rewards],
-    }
+    rows = [(n, reward) for n, group in enumerate(groups) for reward in group]
+    batch = Batch(
+        prompt=[prompt for prompt, _ in rows],
+        reward=torch.tensor([reward or 0.0 for _, reward in rows], dtype=torch.double),
+        scored=[reward is not None for _, reward in rows],
+    )
+    return steps_of(batch)[0]
 
 
 def groups_of(step: Step) -> list[list[float | None]]:

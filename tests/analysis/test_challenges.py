@@ -145,8 +145,8 @@ def bounds(of, **limits):
         (bounds("loss ratio", every="all", most=0), "No row has a ratio"),
         (bounds("faulty shift", every="all", most=0), ""),
         ({"kind": "equal", "column": "reward", "rows": [11]}, ""),
-        ({"kind": "equal", "column": "reward"}, "one prompt have different values"),
-        ({"kind": "equal", "column": "tokens", "equal": False}, "equal values"),
+        ({"kind": "equal", "column": "reward"}, "different values in one prompt"),
+        ({"kind": "equal", "column": "tokens", "equal": False}, "equal values in each"),
         ({"kind": "differ", "some": "whole"}, ""),
         ({"kind": "differ", "some": [0, 7]}, "None of these rows"),
         ({"kind": "crash"}, "The faulty engine still runs."),
@@ -165,7 +165,7 @@ def test_a_loss_a_gradient_and_whole_prompts_are_judged_too():
     assert judged("zero_std_kl", [], {**differ, "some": [0, 1]}) == ""
     assert "gradient" in judged("zero_std_kl", [], {**differ, "some": [2, 3]})
     whole = {"kind": "differ", "some": "whole"}
-    assert "whole prompt" in judged("rejected_rows", [], whole)
+    assert "None of these" in judged("rejected_rows", [], whole)
 
 
 def test_a_shift_follows_its_row_through_edits():
