@@ -4,9 +4,9 @@ server. `tests/cluster` runs the same against PostgreSQL."""
 import os
 import subprocess
 import sys
-import threading
 import time
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -85,7 +85,7 @@ def test_a_code_is_short_and_unambiguous(led):
     assert normal(f" {led[:2].lower()}-{led[2:].lower()} ") == led
 
 
-def test_the_server_knows_where_a_seat_is(rooms, led, clock):
+def test_the_server_knows_where_a_seat_is_and_whether_it_follows(rooms, led, clock):
     assert rooms.room_of("lead") == rooms.room_of("a") == led
     assert rooms.room_of("c") == ""
     clock.now += 1
@@ -95,6 +95,9 @@ def test_the_server_knows_where_a_seat_is(rooms, led, clock):
     rooms.leave(other, "a")
     assert rooms.room_of("a") == led
     rooms.close(other, "another lead")
+    rooms.follow(led, "a", False)
+    rooms.join(led, "a", Q)  # a reload
+    assert not rooms.read(led).follows("a") and rooms.read(led).follows("b")
 
 
 def test_the_database_holds_no_token_of_a_browser(rooms, led, tmp_path):
@@ -156,6 +159,8 @@ def test_no_vote_changes_after_the_reveal_until_it_is_taken_back(rooms, led):
     rooms.hide(led, "lead", Q)
     rooms.vote(led, "a", Q, 1)
     assert rooms.read(led).counts[Q] == {1: 1} and not rooms.read(led).revealed
+    for choice in (-2, MOST_CHOICES):  # no question has it
+        assert "a choice from 0" in refused(rooms.vote, led, "a", Q, choice)
 
 
 def test_the_lead_sees_how_many_are_at_the_question(rooms, led, clock):
@@ -171,39 +176,34 @@ def test_the_lead_sees_how_many_are_at_the_question(rooms, led, clock):
     assert rooms.read(led).answers(Q) == 1
 
 
-def test_only_the_lead_reveals_moves_changes_and_closes(rooms, led):
+def test_only_the_lead_reveals_moves_changes_resets_and_closes(rooms, led):
     place = Position(Q, "partial_groups-tail", "s=partial_groups-tail", "group")
-    for act in (
-        lambda who: rooms.reveal(led, who, Q),
-        lambda who: rooms.hide(led, who, Q),
-        lambda who: rooms.move(led, who, place),
-        lambda who: rooms.change(led, who, locked=True),
-        lambda who: rooms.reset(led, who),
-        lambda who: rooms.close(led, who),
-    ):
-        assert "a room that you lead" in refused(act, "a")
-    assert rooms.read(led).position is None and not rooms.read(led).revealed
+    acts = [
+        (rooms.reveal, Q),
+        (rooms.hide, Q),
+        (rooms.move, place),
+        (rooms.change,),
+        (rooms.reset,),
+        (rooms.close,),
+    ]
+    for act, *values in acts:
+        assert "a room that you lead" in refused(act, led, "a", *values)
+    rooms.vote(led, "a", Q, 1)
+    rooms.reveal(led, "lead", Q)
     rooms.move(led, "lead", place)
-    assert rooms.read(led).position == place
+    before = rooms.room(led)
+    assert before.counts and before.present and before.position == place
+    rooms.reset(led, "lead")
+    after = rooms.room(led)
+    assert not (after.counts or after.present or after.position or after.revealed)
+    assert after.token == before.token and after.led_by("lead")
     rooms.close(led, "lead")
     assert rooms.read(led) is None and rooms.room_of("a") == ""
     assert "a room that is open" in refused(rooms.join, led, "a")
 
 
-def test_following_is_kept_for_each_seat(rooms, led):
-    assert rooms.read(led).follows("a")
-    rooms.follow(led, "a", False)
-    rooms.join(led, "a", Q)  # a reload
-    assert not rooms.read(led).follows("a") and rooms.read(led).follows("b")
-
-
-@pytest.mark.parametrize("choice", [-2, MOST_CHOICES])
-def test_what_no_question_has_is_no_vote(rooms, led, choice):
-    assert "a choice from 0" in refused(rooms.vote, led, "a", Q, choice)
-
-
-def test_rooms_seats_and_votes_are_limited(rooms, led, clock, monkeypatch):
-    monkeypatch.setattr(room, "MOST_SEATS", 2)
+def test_seats_and_votes_are_limited(rooms, led, clock, monkeypatch):
+    rooms.change(led, "lead", most=2)
     rooms.vote(led, "b", Q, 1)
     assert "at most 2 learners" in refused(rooms.join, led, "c")
     rooms.join(led, "a")
@@ -211,26 +211,23 @@ def test_rooms_seats_and_votes_are_limited(rooms, led, clock, monkeypatch):
     rooms.join(led, "c")  # the others are silent
     rooms.join(led, "b")  # and whoever sat here comes back
     assert rooms.read(led).answers(Q) == 1
+    rooms.change(led, "lead", most=None, locked=True)
+    rooms.join(led, "a")
+    assert "not locked" in refused(rooms.join, led, "d")
     monkeypatch.setattr(room, "MOST_QUESTIONS", 3)
     for n in range(3):
         rooms.vote(led, "a", f"q{n}", 0)
     assert "questions" in refused(rooms.vote, led, "a", "one more", 0)
     rooms.vote(led, "a", "q0", 1)
+
+
+def test_rooms_are_limited_and_a_used_one_is_never_closed_for_another(
+    rooms, led, clock, monkeypatch
+):
     others = [rooms.open("lead") for _ in range(2)]
     assert "3 open rooms of one lead" in refused(rooms.open, "lead")
     for other in others:
         rooms.close(other, "lead")
-
-
-def test_the_lead_locks_and_limits_the_room(rooms, led):
-    rooms.change(led, "lead", most=2)
-    assert "at most 2 learners" in refused(rooms.join, led, "c")
-    rooms.change(led, "lead", most=None, locked=True)
-    rooms.join(led, "a", Q)
-    assert "not locked" in refused(rooms.join, led, "c")
-
-
-def test_a_used_room_is_never_closed_for_another(rooms, led, clock, monkeypatch):
     monkeypatch.setattr(room, "MOST_ROOMS", 2)
     silent = rooms.open("d")
     clock.now += room.IDLE - 1
@@ -290,8 +287,7 @@ def test_a_server_that_is_killed_loses_no_acknowledged_vote(rooms, led, url):
     assert differ <= {f"q{(said[-1] + 1) % 150}"}
 
 
-def test_thirty_threads_lose_no_vote(another):
-    rooms = another()
+def test_thirty_threads_lose_no_vote(rooms):
     code = rooms.open("lead")
 
     def sit(seat, question):
@@ -301,15 +297,11 @@ def test_thirty_threads_lose_no_vote(another):
             rooms.read(code)
         rooms.vote(code, seat, question, 1)
 
-    threads = []
-    for seat in map(str, range(10)):
+    seats = [str(n) for n in range(10)]
+    for seat in seats:
         rooms.join(code, seat)
-        for question in "abc":
-            threads.append(threading.Thread(target=sit, args=(seat, question)))
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(30) as threads:
+        list(threads.map(sit, seats * 3, sorted("abc" * 10)))
     assert rooms.read(code).counts == dict.fromkeys("abc", {1: 10})
     assert rooms.read(code).here == 10
     rooms.close(code, "lead")
@@ -328,15 +320,3 @@ def test_an_older_database_begins_anew_and_a_newer_one_is_refused(url):
     rooms.close(rooms.open("lead"), "lead")
     becomes(store.VERSION + 1)
     assert f"found {store.VERSION + 1}" in refused(Store, url)
-
-
-def test_a_class_is_reset(rooms, led):
-    rooms.vote(led, "a", Q, 1)
-    rooms.reveal(led, "lead", Q)
-    rooms.move(led, "lead", Position(Q, Q))
-    before = rooms.room(led)
-    assert before.counts and before.present and before.position
-    rooms.reset(led, "lead")
-    after = rooms.room(led)
-    assert not (after.counts or after.present or after.position or after.revealed)
-    assert after.token == before.token and after.led_by("lead")
