@@ -45,24 +45,6 @@ def folder(tmp_path_factory):
     return there
 
 
-@pytest.fixture(scope="module")
-def direct(folder):
-    """The answer on one machine."""
-    steps = gradebook.check(gradebook.recording(folder))
-    assert steps["verdict"].tolist() == ["correct"] * 8 + ["other"] * 4
-    assert all("swapped_scale" in names for names in steps["asks"][8:])
-    return steps
-
-
-def same(found, direct):
-    names = ["step", "verdict", "bug", "estimator"]
-    found = found.sort_values("step").reset_index(drop=True)
-    pd.testing.assert_frame_equal(found[names], direct[names], check_dtype=False)
-    # In another computation than the declared one, the row that is off most
-    # depends on the settings that were left free, which a part alone may not show.
-    pd.testing.assert_series_equal(found["row"][:8], direct["row"][:8])
-
-
 def dying(marker, part):
     """Judges a part; the first worker that is asked to dies instead."""
     try:
@@ -72,32 +54,20 @@ def dying(marker, part):
     os._exit(1)
 
 
-@pytest.fixture(scope="module")
-def dask_client():
+def by_dask(parts, judge):
     distributed = pytest.importorskip("distributed")
-    os.environ["PYTHONPATH"] = os.pathsep.join(PATHS)
-    with (
-        distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, dashboard_address=None
-        ) as cluster,
-        distributed.Client(cluster) as client,
-    ):
-        yield client
-
-
-def test_dask_gives_the_verdicts_of_one_machine(dask_client, folder, direct, tmp_path):
     import dask.bag
 
-    judge = partial(dying, tmp_path / "died")
-    parts = gradebook.recording(folder).split(PARTS)
-    bag = dask.bag.from_sequence(parts, npartitions=len(parts)).map(judge)
-    assert bag.npartitions == PARTS
-    same(pd.concat(bag.compute()), direct)
-    assert (tmp_path / "died").exists()
+    os.environ["PYTHONPATH"] = os.pathsep.join(PATHS)
+    cluster = distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, dashboard_address=None
+    )
+    with cluster, distributed.Client(cluster):
+        bag = dask.bag.from_sequence(parts, npartitions=PARTS).map(judge)
+        return pd.concat(bag.compute())
 
 
-@pytest.fixture(scope="module")
-def ray_data():
+def by_ray(parts, judge):
     # Ray listens on the loopback address, whatever its name says.
     os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"
     ray = pytest.importorskip("ray")
@@ -108,14 +78,26 @@ def ray_data():
         include_dashboard=False,
         runtime_env={"env_vars": {"PYTHONPATH": os.pathsep.join(PATHS)}},
     )
-    yield data
-    ray.shutdown()
+    try:
+        rows = data.from_items(parts, override_num_blocks=PARTS)
+        judged = rows.flat_map(lambda row: judge(row["item"]).to_dict("records"))
+        return pd.DataFrame(judged.take_all())
+    finally:
+        ray.shutdown()
 
 
-def test_ray_data_gives_the_verdicts_of_one_machine(ray_data, folder, direct, tmp_path):
-    judge = partial(dying, tmp_path / "died")
+@pytest.mark.parametrize("cluster", [by_dask, by_ray])
+def test_a_cluster_gives_the_verdicts_of_one_machine(cluster, folder, tmp_path):
+    direct = gradebook.check(gradebook.recording(folder))
+    assert direct["verdict"].tolist() == ["correct"] * 8 + ["other"] * 4
+    assert all("swapped_scale" in names for names in direct["asks"][8:])
     parts = gradebook.recording(folder).split(PARTS)
-    rows = ray_data.from_items(parts, override_num_blocks=len(parts))
-    found = rows.flat_map(lambda row: judge(row["item"]).to_dict("records")).take_all()
-    same(pd.DataFrame(found), direct)
+    assert len(parts) == PARTS
+    judged = cluster(parts, partial(dying, tmp_path / "died"))
     assert (tmp_path / "died").exists()
+    judged = judged.sort_values("step").reset_index(drop=True)
+    names = ["step", "verdict", "bug", "estimator"]
+    pd.testing.assert_frame_equal(judged[names], direct[names], check_dtype=False)
+    # In another computation than the declared one, the row that is off most
+    # depends on the settings that were left free, which a part alone may not show.
+    pd.testing.assert_series_equal(judged["row"][:8], direct["row"][:8])

@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from urllib.parse import urlencode
@@ -39,7 +40,7 @@ def free_port():
         return found.getsockname()[1]
 
 
-def wait_for(ask, where, what):
+def wait_for(ask, where):
     """Asks until it answers; a server that starts says nothing when it stands."""
     until = time.monotonic() + 120
     while time.monotonic() < until:
@@ -47,7 +48,7 @@ def wait_for(ask, where, what):
             return ask(where).close()
         except OSError:
             time.sleep(0.1)
-    pytest.fail(f"{what} does not answer")
+    pytest.fail(f"{where} does not answer")
 
 
 def program(name):
@@ -60,8 +61,8 @@ def program(name):
 
 
 @contextmanager
-def running(*command, **given):
-    process = subprocess.Popen([*map(str, command)], **given)
+def running(*command, **options):
+    process = subprocess.Popen([*map(str, command)], **options)
     try:
         yield process
     finally:
@@ -73,12 +74,12 @@ def running(*command, **given):
 def postgresql(folder):
     """A PostgreSQL of its own, which listens on this machine alone; its URL."""
     # Its programs refuse to run as root.
-    given = {"user": "postgres", "group": "postgres"} if os.geteuid() == 0 else {}
-    if given:
-        shutil.chown(folder, **given)
+    user = {"user": "postgres", "group": "postgres"} if os.geteuid() == 0 else {}
+    if user:
+        shutil.chown(folder, **user)
     data, port = folder / "data", free_port()
     init = [program("initdb"), "-D", data, "-A", "trust", "-U", "gradebook"]
-    quiet = {"stdout": subprocess.DEVNULL, "cwd": folder, **given}
+    quiet = {"stdout": subprocess.DEVNULL, "cwd": folder, **user}
     subprocess.run(init, check=True, **quiet)
     options = ["-p", port, "-k", folder, "-h", "127.0.0.1"]
     postgres = [program("postgres"), "-D", data, *options]
@@ -86,7 +87,7 @@ def postgresql(folder):
         (folder / "log").open("w") as log,
         running(*postgres, stderr=log, **quiet),
     ):
-        wait_for(socket.create_connection, ("127.0.0.1", port), "PostgreSQL")
+        wait_for(socket.create_connection, ("127.0.0.1", port))
         yield f"postgresql+psycopg://gradebook@127.0.0.1:{port}/postgres"
 
 
@@ -99,23 +100,23 @@ class Servers:
 
     def start(self, name):
         command = [sys.executable, "-m", "streamlit", "run", "app.py"]
-        command += ["--server.headless", "true"]
         environment = {
             **os.environ,
             "GRADEBOOK_SERVER": name,
             "GRADEBOOK_DATABASE_URL": self.url,
             "STREAMLIT_SERVER_COOKIE_SECRET": "the same on each server",
             "STREAMLIT_SERVER_PORT": str(self.ports[name]),
+            "STREAMLIT_SERVER_HEADLESS": "true",
         }
         with (self.folder / f"{name}.log").open("a") as log:
-            given = {"cwd": ROOT, "env": environment, "stdout": log, "stderr": log}
-            self.processes[name] = subprocess.Popen(command, **given)
+            self.processes[name] = subprocess.Popen(
+                command, cwd=ROOT, env=environment, stdout=log, stderr=log
+            )
 
     def wait(self, name):
-        health = f"http://127.0.0.1:{self.ports[name]}/_stcore/health"
-        wait_for(urlopen, health, name)
+        wait_for(urlopen, f"http://127.0.0.1:{self.ports[name]}/_stcore/health")
 
-    def end(self, name, how):
+    def end(self, name, how=signal.SIGKILL):
         self.processes[name].send_signal(how)
         self.processes[name].wait(60)
 
@@ -151,14 +152,14 @@ def cluster_of(folder, url):
     with ExitStack() as stack:
         for name in NAMES:
             servers.start(name)
-            stack.callback(servers.end, name, signal.SIGKILL)
+            stack.callback(servers.end, name)
         for name in NAMES:
             servers.wait(name)
         stack.enter_context(
             running(program("nginx"), "-p", folder, "-c", folder / "nginx.conf")
         )
         address = f"http://127.0.0.1:{port}"
-        wait_for(urlopen, address, "nginx")
+        wait_for(urlopen, address)
         yield servers, address
 
 
@@ -254,21 +255,19 @@ def test_no_vote_and_no_room_is_lost_when_servers_go(cluster, url):
         back.clear()
         start = time.monotonic()
         voting = asyncio.ensure_future(everybody(lambda n: (n // 2) % 2))
-        await asyncio.to_thread(servers.end, "two", signal.SIGKILL)
+        await asyncio.to_thread(servers.end, "two")
         await voting
         seconds.extend(sorted(at - start for at in back.values()))
         await asyncio.gather(*(learner.leave() for learner in learners))
 
     asyncio.run(session())
-    expected = {}
-    for choice in acknowledged.values():
-        expected[choice] = expected.get(choice, 0) + 1
+    expected = Counter(acknowledged.values())
     room = rooms.room(code)
     assert room.counts[f"report-{SEED}-0"] == expected
-    assert sum(expected.values()) == LEARNERS and room.led_by("lead")
+    assert expected.total() == LEARNERS and room.led_by("lead")
     for learner, choice in acknowledged.items():
-        own = room.votes(learner.cookies["gradebook-seat"])
-        assert own == {f"report-{SEED}-0": choice}
+        votes = room.votes(learner.cookies["gradebook-seat"])
+        assert votes == {f"report-{SEED}-0": choice}
         assert learner.cookies["gradebook_route"] != "two"
     store.close()
     print(
