@@ -7,7 +7,6 @@ as an edit that can be undone.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from urllib.parse import parse_qsl
@@ -15,14 +14,13 @@ from urllib.parse import parse_qsl
 import streamlit as st
 
 from gradebook.cases.link import decode, encode, query_string
-from gradebook.cases.reports import Report
 from gradebook.cases.scenario import Scenario, load
 from gradebook.classroom.plan import CLOSING, OPENING
 from gradebook.classroom.room import Rooms
 from gradebook.classroom.store import LOOKED, Position, Room
 from gradebook.core.errors import GradebookError
 from gradebook.ui import keys
-from gradebook.ui.parts import drafts, plans, predict, quiz, words
+from gradebook.ui.parts import drafts, plans, predict, words
 from gradebook.ui.parts.address import (
     bug_files,
     carried,
@@ -32,7 +30,6 @@ from gradebook.ui.parts.address import (
 )
 from gradebook.ui.parts.drafts import Draft
 from gradebook.ui.parts.predict import Progress, choices
-from gradebook.ui.parts.quiz import CHOICES, Quiz
 from gradebook.ui.rooms import seat
 from gradebook.ui.rooms.news import news, question
 
@@ -295,82 +292,3 @@ def asks(page: str) -> bool:
             skip="step-skip",
         )
     return not standing.is_open
-
-
-# "Bug or not?": the lead goes from report to report. Learners see the lead's, whether
-# they follow or not. A report's kind is sent to nobody before its reveal
-
-
-def game_of_lead(page: str) -> Quiz | None:
-    """The lead's game and round, where this browser learns in a room whose lead
-    is at this page."""
-    room = seat.here() if seat.learning() else None
-    if room is None or room.position is None or room.position.page != page:
-        return None
-    return quiz.read(dict(parse_qsl(room.position.link, True)))
-
-
-def play(page: str, game: Quiz, shown: Callable[[Quiz, Report, bool], None]) -> None:
-    """The page of the room's lead, and of a learner whose lead is here.
-
-    shown  draws the batch of a report; after its reveal also what settles it
-    """
-    report = game.report
-    question = report.question if report else f"result-{game.seed}"
-    move(page, question, query_string(quiz.round_link(game)))
-    standing = about(question if report else "", text="The lead shows the result.")
-    if standing is None:
-        return
-    with st.container(horizontal=True, vertical_alignment="center"):
-        if report:
-            st.markdown(f"**Report {game.at + 1} of {len(game.reports)}**")
-        if standing.leads:
-            _onward(game, standing.is_open)
-    if report is None:
-        return _result(game, standing.leads)
-    with st.container(key="predict-report"):
-        st.markdown(quiz.claim(report))
-        if standing.is_open:
-            choice = standing.vote
-            text = "" if choice is None else f"You said **{CHOICES[choice].lower()}**."
-            quiz.answer(report, text)
-        elif not standing.leads:
-            st.markdown("**Is that a bug?**")
-            offered = {f"ballot-vote-{n}": text for n, text in enumerate(CHOICES)}
-            choices(offered, partial(vote, question))
-    shown(game, report, standing.is_open)
-
-
-def _onward(game: Quiz, revealed: bool) -> None:
-    """The lead's way through the game."""
-    last = game.at + 1 == len(game.reports)
-    label, key = "Show the result" if last else "Next report", "ballot-next"
-    go: Callable[[], None] = partial(game.go, game.at + 1)
-    if game.report is None:
-        label, key, go, revealed = "Play others", "ballot-again", keys.QUIZ.drop, True
-    st.button(label, key, type="primary" if revealed else "secondary", on_click=go)
-    if game.at:
-        back = partial(game.go, game.at - 1)
-        st.button("Back", "ballot-back", type="tertiary", on_click=back)
-
-
-def _result(game: Quiz, leads: bool) -> None:
-    """How the room judged the reports that were revealed, or how this learner did."""
-    room = seat.here()
-    if room is None:
-        return
-    reports = [report for report in game.reports if report.question in room.revealed]
-    if not leads:
-        made = room.votes(seat.seat())
-        answers = {r.number: made[r.question] for r in reports if r.question in made}
-        return quiz.score_card(answers, reports)
-    right = votes = 0
-    for report in reports:
-        truth = quiz.truth(report)
-        if truth is not None:
-            right += room.counts.get(report.question, {}).get(truth, 0)
-            votes += room.answers(report.question)
-    st.markdown(
-        f"**{right} of {votes} votes were right.** Under Results, the page Session has"
-        " the votes on each report."
-    )
