@@ -128,14 +128,6 @@ def server(tmp_path_factory):
     running.stop()
 
 
-@pytest.fixture
-def fresh_server(tmp_path):
-    """A server that nobody has visited."""
-    running = Server(tmp_path).wait()
-    yield running
-    running.stop()
-
-
 @pytest.fixture(scope="session")
 def desktop(chromium):
     """A wide window. Each page in it is a session of its own."""
@@ -147,6 +139,23 @@ def desktop(chromium):
     )
     yield context
     context.close()
+
+
+@pytest.fixture
+def elsewhere(chromium):
+    """Opens a window of another browser, which shares no cookie with any:
+    `elsewhere(390)`."""
+    opened = []
+
+    def window(width=1280, height=800, **more):
+        given = {"reduced_motion": "reduce", **more}
+        viewport = {"width": width, "height": height}
+        opened.append(chromium.new_context(viewport=viewport, **given))
+        return opened[-1]
+
+    yield window
+    for context in opened:
+        context.close()
 
 
 class Reader:

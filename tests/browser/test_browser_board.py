@@ -279,16 +279,10 @@ def swipe(page, mark, pixels):
     send("touchEnd")
 
 
-def test_a_finger_guesses_and_edits_on_a_narrow_screen(chromium, server):
+def test_a_finger_guesses_and_edits_on_a_narrow_screen(elsewhere, server):
     """The diamond of the question, the slider of the challenge, and in the
     sandbox a reward's handle."""
-    context = chromium.new_context(
-        viewport={"width": 390, "height": 844},
-        has_touch=True,
-        is_mobile=True,
-        reduced_motion="reduce",
-    )
-    page = context.new_page()
+    page = elsewhere(390, 844, has_touch=True, is_mobile=True).new_page()
     page.goto(f"{server.url}/partial_groups")
     board = Board(page)
     board.shows(correct={10: CORRECT})
@@ -317,7 +311,6 @@ def test_a_finger_guesses_and_edits_on_a_narrow_screen(chromium, server):
     before = board.cell(0).input_value()
     swipe(page, handle, 32)
     expect(board.cell(0)).not_to_have_value(before)
-    context.close()
 
 
 @pytest.mark.long

@@ -22,32 +22,20 @@ def test_a_run_is_predicted_played_and_moved(reader):
     page.get_by_role("button", name="Worse").click()
 
     # The report's setting was trained in advance: the result is in view.
-    expect(said).to_have_text(
-        re.compile(
-            r"You said worse\. That is right\. With 1\.1 times .*, the success"
-            r" rate of the faulty run is 9\d points lower after 200 updates"
-            r" \(95 % interval \d+ to \d+\)\."
-        )
-    )
+    result = r"You said worse\. That is right\. .* is 9\d points lower"
+    expect(said).to_have_text(re.compile(result))
     chart = page.locator(".st-key-curves .plot-container").first
     box = chart.bounding_box()
     assert box["y"] + box["height"] <= page.viewport_size["height"]
 
     # It plays from its start, and ends where it was.
     drawn = "el => el.querySelector('.scatterlayer path.js-line').getAttribute('d')"
-    curve = page.locator(".st-key-curves")
-    whole = curve.evaluate(drawn)
-    curve.get_by_text("Play").click()
-    page.wait_for_function(
-        "([key, whole]) => document.querySelector(key + ' path.js-line')"
-        ".getAttribute('d') !== whole",
-        arg=[".st-key-curves", whole],
-    )
-    page.wait_for_function(
-        "([key, whole]) => document.querySelector(key + ' path.js-line')"
-        ".getAttribute('d') === whole",
-        arg=[".st-key-curves", whole],
-    )
+    curves = page.locator(".st-key-curves")
+    whole = curves.evaluate(drawn)
+    curves.get_by_text("Play").click()
+    for now in ("!==", "==="):
+        shows = f"([curves, whole]) => ({drawn})(curves) {now} whole"
+        page.wait_for_function(shows, arg=[curves.element_handle(), whole])
 
     # Another setting starts at once: below 1 the bug does no harm.
     slider = page.get_by_role("slider", name="Reward of an unfinished answer")

@@ -18,10 +18,10 @@ KEPT = "JSON.parse(sessionStorage.getItem('violations') ?? '[]')"
 
 
 @pytest.mark.long
-def test_no_page_violates_the_policy(chromium, server):
+def test_no_page_violates_the_policy(elsewhere, server):
     """A bug's page stands open, with what is folded on it; the training runs with
     their curves; the session with a room."""
-    context = chromium.new_context(reduced_motion="reduce")
+    context = elsewhere()
     context.add_init_script(NOTE)
     reader = Reader(context, server)
     page = reader.page
@@ -51,4 +51,3 @@ def test_no_page_violates_the_policy(chromium, server):
     page.evaluate("fetch('https://example.invalid/').catch(() => 0)")
     told = page.wait_for_function(f"({KEPT})[0]").json_value()
     assert told.startswith("connect-src https://example.invalid/ on /")
-    context.close()

@@ -6,36 +6,12 @@ import pytest
 from conftest import Reader, Server
 from playwright.sync_api import expect
 
-import gradebook
-from gradebook.cases.edits import set_cell
-from gradebook.cases.scenario import load
-from gradebook.cases.state import start
-
 CONNECTED = (
     "[data-testid='stApp'][data-test-connection-state='CONNECTED']"
     "[data-test-script-state='notRunning']"
 )
 HOME = "One unfinished answer can turn three right ones into mistakes."
 CASE = "partial_groups?v=1&s=partial_groups"
-
-
-@pytest.fixture
-def elsewhere(chromium):
-    """A window of another browser: it shares no cookie with any."""
-    opened = []
-
-    def window(width=1280, scheme="light"):
-        context = chromium.new_context(
-            viewport={"width": width, "height": 800},
-            color_scheme=scheme,
-            reduced_motion="reduce",
-        )
-        opened.append(context)
-        return context
-
-    yield window
-    for context in opened:
-        context.close()
 
 
 def button(page, key):
@@ -94,10 +70,8 @@ def test_a_class_goes_on_after_its_server_was_killed(elsewhere, tmp_path):
     expect(away).to_be_hidden(timeout=60_000)
     expect(one.keyed("room-bar")).to_contain_text("You said Zero")
     expect(two.keyed("room-bar")).to_contain_text("You said Negative")
-    state = set_cell(start(load("partial_groups")), 0, "reward", "0.25")
-    correct = gradebook.run(gradebook.CORRECT, state.batch()).advantage
-    one.board.shows(correct={0: float(correct[0])})
-
+    # Rewards 0.25, -0.5, 1 and -1: mean -0.0625, deviation 0.875.
+    one.board.shows(correct={0: 0.3125 / 0.875})
     expect(lead.page.locator(CONNECTED)).to_be_visible(timeout=60_000)
     button(lead.page, "room-reveal").click()
     for reader in (lead, one, two):
@@ -118,10 +92,9 @@ def test_a_waiting_learner_asks_the_page_for_nothing_and_stays(read, elsewhere):
     lead = read("session", "Session", context=elsewhere())
     button(lead.page, "room-open").click()
     code = lead.page.locator(".gb-code").inner_text().strip()
-    learner = read("session", "Session", context=elsewhere())
-    learner.page.get_by_label("Code", exact=True).fill(code)
-    button(learner.page, "room-join").click()
-    expect(learner.keyed("room-bar")).to_contain_text(f"Room {code}")
+    link = lead.keyed("room-panel").locator("code").first.inner_text()
+    address = f"{lead.server.url}/{CASE}"
+    learner = read(link.removeprefix(f"{lead.server.url}/"), "Session", elsewhere())
     asked, sockets = [], []
 
     def listen(socket):
@@ -130,7 +103,6 @@ def test_a_waiting_learner_asks_the_page_for_nothing_and_stays(read, elsewhere):
 
     learner.page.on("websocket", listen)
     # Without the room in the address: the server knows the seat's room.
-    address = f"{learner.server.url}/{CASE}"
     learner.page.goto(address)
     expect(learner.keyed("room-bar")).to_contain_text(f"Room {code}")
     learner.settled()

@@ -33,15 +33,12 @@ SHORT = {("partial_groups", SIZES[0]), ("double_normalization", SIZES[-1])}
 
 
 @pytest.fixture
-def page(chromium, server, bug, size):
+def page(elsewhere, server, bug, size):
     """A bug's page in a window of this size, not answered yet."""
-    width, height = size
-    context = chromium.new_context(viewport={"width": width, "height": height})
-    page = context.new_page()
+    page = elsewhere(*size, reduced_motion="no-preference").new_page()
     page.goto(f"{server.url}/{bug}")
     expect(page.locator(".show")).to_be_visible(timeout=60_000)
-    yield page
-    context.close()
+    return page
 
 
 def answer(page, choice):
