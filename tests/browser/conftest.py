@@ -66,33 +66,28 @@ def pytest_runtest_makereport(item, call):
 class Server:
     """The app on a free port of this machine."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, *command, **given):
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
-        self.url = f"http://127.0.0.1:{port}"
-        self.log = folder / f"server-{port}.log"
-        self.port = port
+            self.port = free.getsockname()[1]
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.log = folder / f"server-{self.port}.log"
+        app = (sys.executable, "-m", "streamlit", "run", "app.py")
+        self.command, self.given = command or app, {"cwd": ROOT, **given}
         self.start()
 
     def start(self):
         """Starts the app, for the first time or again."""
-        command = [sys.executable, "-m", "streamlit", "run", "app.py"]
-        options = {
-            "server.port": self.port,
-            "server.address": "127.0.0.1",
-            "server.headless": "true",
-        }
-        for name, value in options.items():
-            command += [f"--{name}", str(value)]
+        options = f"--server.port={self.port}", "--server.address=127.0.0.1"
+        command = [*self.command, *options, "--server.headless=true"]
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
-                command, cwd=ROOT, stdout=log, stderr=subprocess.STDOUT
+                command, stdout=log, stderr=subprocess.STDOUT, **self.given
             )
 
     def wait(self):
         """Until the server answers."""
-        until = time.monotonic() + 60
+        until = time.monotonic() + 120
         while time.monotonic() < until and self.process.poll() is None:
             try:
                 with urllib.request.urlopen(f"{self.url}/_stcore/health"):

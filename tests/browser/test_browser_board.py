@@ -12,31 +12,10 @@ from playwright.sync_api import expect
 
 from gradebook.analysis.comparison import compared
 from gradebook.cases.link import decode
-from gradebook.core.errors import GradebookError
 
 # The report's row 10: (2 - 1) / 1, and (2 - 25.75) / 49.507.
 SVG = "{http://www.w3.org/2000/svg}"
 CORRECT, FAULTY = 1.0, -0.4797
-
-
-def wanted_by_the_link(page, name):
-    """The marks of the state that the page's address says; none while that
-    state cannot be read."""
-    query = dict(parse_qsl(urlsplit(page.url).query))
-    try:
-        found = compared(decode(query, default=name).state)
-    except GradebookError:
-        return {}
-    return {
-        side: {
-            str(row): pytest.approx(value, abs=1e-4)
-            for row, value in enumerate(trace.advantage.tolist())
-        }
-        for side, trace in (
-            ("correct", found.correct),
-            ("faulty", found.faulty),
-        )
-    }
 
 
 def soon(board, look, right):
@@ -51,26 +30,23 @@ def soon(board, look, right):
 def agrees_with_the_link(board, name):
     """The marks are what the engines compute from the page's address, which
     follows a finished edit."""
-    soon(
-        board,
-        lambda: (board.values(), wanted_by_the_link(board.page, name)),
-        lambda seen: seen[0] == seen[1],
-    )
+
+    def seen():
+        query = dict(parse_qsl(urlsplit(board.page.url).query))
+        found = compared(decode(query, default=name).state)
+        wanted = {}
+        for side, trace in (("correct", found.correct), ("faulty", found.faulty)):
+            rows = enumerate(trace.advantage.tolist())
+            wanted[side] = {str(n): pytest.approx(x, abs=1e-4) for n, x in rows}
+        return board.values(), wanted
+
+    soon(board, seen, lambda both: both[0] == both[1])
 
 
 def reset(board, **marks):
     """The batch as it came."""
     board.button("Reset").click()
     board.shows(**marks)
-
-
-def place_of(board):
-    """How far down the page's content the board begins, in pixels."""
-    return board.whole.evaluate(
-        "(board) => board.getBoundingClientRect().top"
-        " - document.querySelector('[data-testid=stMainBlockContainer]')"
-        ".getBoundingClientRect().top"
-    )
 
 
 def a_dragged_reward_moves_every_mark_and_is_one_step_of_undo(board):
@@ -93,7 +69,7 @@ def a_dragged_reward_moves_every_mark_and_is_one_step_of_undo(board):
     agrees_with_the_link(board, "partial_groups")
     texts = board.whole.locator(".row[data-row='10'] .result").all_inner_texts()
     expect(board.challenge).to_contain_text(f"not yet \u00b7 row 10: {texts[1]}")
-    place = place_of(board)
+    place = board.whole.bounding_box()
 
     expect(board.button("Undo")).to_be_enabled()
     board.handle(10).press("Control+z")
@@ -101,7 +77,7 @@ def a_dragged_reward_moves_every_mark_and_is_one_step_of_undo(board):
     board.shows(correct={10: CORRECT}, faulty={10: FAULTY})
     expect(board.button("Undo")).to_be_disabled()
     expect(board.challenge).to_contain_text("row 10: \u22120.480")
-    soon(board, lambda: place_of(board), lambda now: now == place)
+    soon(board, board.whole.bounding_box, lambda now: now == place)
     board.handle(10).press("Control+Shift+z")
     expect(board.cell(10)).not_to_have_value("2")
 
