@@ -82,10 +82,7 @@ def start(scenario: Scenario) -> State:
 
 def typed_setting(name: str, value: Any) -> Any:
     """A setting's value as a person types it: a number as text, None as ''."""
-    if name in CHOICES or name in FLAGS:
-        return value
-    short = f"{value:g}" if isinstance(value, float) else ""
-    return short if short and float(short) == value else as_text(value)
+    return value if name in (*CHOICES, *FLAGS) else as_text(value)
 
 
 def typed_settings(settings: Settings) -> dict[str, Any]:

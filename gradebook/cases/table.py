@@ -184,33 +184,27 @@ class Table:
         return Table({h: self.cells[h] + other.cells[h] for h in self.cells})
 
     def extended(self, count: int) -> Table:
-        """The first `count` rows; missing ones are plain: one prompt, reward
-        0, EOS, every token unmasked, one step."""
-        missing = range(len(self), count)
-        blank = Table({"prompt": ("A",) * len(missing)})
-        plain = blank._completed(self.headers, len(self)) if missing else blank
-        return Table(
-            {h: c[:count] + plain.cells.get(h, ()) for h, c in self.cells.items()}
-        )
+        """The first `count` rows; missing ones are copies of the last. In a table
+        without rows they are plain: reward 0, EOS, every token unmasked, one step."""
+        rows = self if len(self) else Table({"prompt": ("A",)})._completed(self.headers)
+        return rows.take(min(row, len(rows) - 1) for row in range(count))
 
     def resized(self, width: int) -> Table:
         """The table with `width` tokens a row. New ones are masked, and their
         log-probability, which nothing reads, is -1."""
-        cells = {h: c for h, c in self.cells.items() if column_of(h) != "mask"}
         masked = (False,) * len(self)
-        tokens = [f"t{t + 1}" for t in range(width)]
-        changed: dict[str, Sequence[Cell]] = {
-            token: self.cells.get(token, masked) for token in tokens
-        }
-        for name in [name for name in LISTS if name in self.cells]:
-            numbers = [parts(cell) for cell in self.cells[name]]
-            changed[name] = [
-                cell
-                if len(typed) == width
-                else " ".join([*typed, *["-1"] * width][:width])
-                for cell, typed in zip(self.cells[name], numbers)
+        columns: dict[str, Sequence[Cell]] = {
+            header: [
+                " ".join([*parts(cell), *["-1"] * width][:width]) for cell in cells
             ]
-        return Table(cells).with_columns(changed)
+            if header in LISTS
+            else cells
+            for header, cells in self.cells.items()
+            if column_of(header) != "mask"
+        }
+        tokens = [f"t{t + 1}" for t in range(width)]
+        columns |= {token: self.cells.get(token, masked) for token in tokens}
+        return Table({}).with_columns(columns)
 
     def with_every_column(self) -> Table:
         """The table with every column of a batch. A new cell says what the
@@ -218,17 +212,16 @@ class Table:
         lists = [self.cells[name][0] for name in LISTS if name in self and len(self)]
         width = self.width or max((len(parts(cell)) for cell in lists), default=1)
         tokens = [f"t{t + 1}" for t in range(width)]
-        return self._completed([*tokens, *(n for n in COLUMNS if n != "mask")], 0)
+        return self._completed([*tokens, *(n for n in COLUMNS if n != "mask")])
 
-    def _completed(self, headers: Sequence[str], first: int) -> Table:
-        """The table with these columns; the first row has the number `first`."""
+    def _completed(self, headers: Sequence[str]) -> Table:
         cells = dict(self.cells)
         width = sum(column_of(header) == "mask" for header in headers)
         for header in headers:
             column = COLUMNS[column_of(header)]
             plain: tuple[Cell, ...] = (column.default,) * len(self)
             if header == "rollout":
-                plain = tuple(str(first + row) for row in range(len(self)))
+                plain = tuple(map(str, range(len(self))))
             elif column.kind == "list":
                 plain = (" ".join(["-1"] * max(width, 1)),) * len(self)
             cells.setdefault(header, cells.get(column.like, plain))
