@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from gradebook.core.columns import COLUMNS
+from gradebook.core.columns import ALL, COLUMNS
 from gradebook.core.errors import GradebookError, refuse
 from gradebook.core.lazy_pandas import pd
 from gradebook.core.settings import Settings
@@ -70,71 +70,53 @@ class Batch:
     def __post_init__(self) -> None:
         if not isinstance(self.settings, Settings):
             raise refuse("a gradebook.Settings", self.settings, "settings")
-        reward = read_numbers("reward", self.reward, 1)
+        reward = as_tensor("reward", self.reward)
+        reward = read_cells("reward", reward, len(reward) if reward.dim() else 0)
         refuse_rows("reward", ~reward.isfinite(), reward, "a finite number")
-        rows = reward.shape[0]
-        zeros = torch.zeros(rows, dtype=torch.int64)
-        true = torch.ones(rows, dtype=torch.bool)
-        values: dict[str, Any] = {
-            "prompt": self.prompt,
+        rows = len(reward)
+        read = {"reward": reward}
+        for name in COLUMNS:
+            cells = getattr(self, name)
+            if name not in read and (name == "prompt" or cells is not None):
+                column = read_cells(name, cells, rows)
+                if isinstance(column, np.ndarray):
+                    column = torch.from_numpy(codes(column))
+                read[name] = column
+        zeros, kept = torch.zeros_like(read["prompt"]), read.get("kept_steps")
+        columns = {
             "rollout": torch.arange(rows),
-            "text": self.prompt,
+            "text": read["prompt"],
             "step": zeros,
             "rank": zeros,
-            "eos": true,
-            "scored": true,
+            "eos": zeros == 0,
+            "scored": zeros == 0,
+            "mask": torch.ones_like(read.get("logp", zeros[:, None])).bool(),
+            "steps": zeros + 1 if kept is None else kept.clamp(min=1),
+            **read,
         }
-        for name in COLUMNS:
-            if getattr(self, name) is not None:
-                values[name] = getattr(self, name)
-        columns: dict[str, Tensor] = {"reward": reward}
-        for name in ("prompt", "rollout", "text"):
-            cells = label_cells(name, values[name], rows)
-            numbered = codes(cells) if cells.dtype == object else cells
-            columns[name] = torch.from_numpy(numbered)
-        for name in ("step", "rank"):
-            columns[name] = read_whole(name, values[name], rows)
-        for name in ("eos", "scored"):
-            columns[name] = read_bits(name, values[name], rows)
-        for name in ("logp", "ref_logp"):
-            if name in values:
-                numbers = read_numbers(name, values[name], 2, rows)
-                columns[name] = numbers.to(reward.dtype)
-        if self.mask is None:
-            shape = columns["logp"].shape if "logp" in columns else (rows, 1)
-            mask = torch.ones(shape, dtype=torch.bool)
-        else:
-            mask = read_bits("mask", self.mask, rows, dims=2)
-        columns["mask"] = mask
+        mask = columns["mask"]
+        columns.setdefault("kept_steps", columns["steps"])
+        lost = columns["kept_steps"] > columns["steps"]
+        refuse_rows("kept_steps", lost, kept, "at most the row's steps")
         if self.settings.eos_by_width:  # as AReaL finds it
             columns["eos"] = mask.sum(-1) < mask.shape[-1]
-        steps, kept = self.steps, self.kept_steps
-        if kept is not None:
-            kept = read_whole("kept_steps", kept, rows)
-            refuse_rows("kept_steps", kept < 0, kept, "0 or more")
-            steps = kept.clamp(min=1) if steps is None else steps
-        steps = zeros + 1 if steps is None else read_whole("steps", steps, rows)
-        refuse_rows("steps", steps < 1, steps, "1 or more")
-        kept = steps if kept is None else kept
-        refuse_rows("kept_steps", kept > steps, kept, "at most the row's steps")
-        columns |= {"steps": steps, "kept_steps": kept}
-        for name, column in columns.items():
-            object.__setattr__(self, name, column.cpu())
-        if self.ref_logp is not None and self.logp is None:
+        if "ref_logp" in read and "logp" not in read:
             expected = "values beside ref_logp"
             raise GradebookError(key="logp", expected=expected, found="none")
-        if self.logp is not None and self.ref_logp is None and self.settings.beta:
+        if "logp" in read and "ref_logp" not in read and self.settings.beta:
             expected = "values, since beta is not 0"
             raise GradebookError(key="ref_logp", expected=expected, found="none")
         for name in ("logp", "ref_logp"):
-            if name not in columns:
-                continue
-            logp = columns[name].cpu()
-            if logp.shape != self.mask.shape:
-                expected = f"the mask's shape {list(self.mask.shape)}"
-                raise refuse(expected, list(logp.shape), name)
-            bad = (self.mask & ~logp.isfinite()).any(-1)
-            refuse_rows(name, bad, logp, "a finite number at every unmasked token")
+            if name in read:
+                logp = columns[name] = read[name].to(reward.dtype)
+                if logp.shape != mask.shape:
+                    expected = f"the mask's shape {list(mask.shape)}"
+                    raise refuse(expected, list(logp.shape), name)
+                bad = (mask & ~logp.isfinite()).any(-1)
+                expected = "a finite number at every unmasked token"
+                refuse_rows(name, bad, logp, expected)
+        for name, column in columns.items():
+            object.__setattr__(self, name, column)
 
     @property
     def rows(self) -> int:
@@ -276,16 +258,58 @@ def codes(labels: np.ndarray) -> np.ndarray:
     return np.array(numbered, dtype="int64")
 
 
+def read_cells(key: str, value: Any, rows: int) -> Any:
+    """The cells of a column, by its kind: labels as int64 [R], or an array of strings;
+    whole numbers as int64 [R]; flags as bool [R]; numbers as float32 or float64 [R];
+    a mask as bool [R, T]; a number a token as float [R, T]."""
+    kind = ALL[key].kind
+    if kind == "label" and (texts := _strings(key, value)) is not None:
+        _refuse_other_rows(key, len(texts), rows)
+        return texts
+    tensor, dims = as_tensor(key, value), 2 if kind in ("tokens", "list") else 1
+    if not tensor.numel() and tensor.dim() < dims and not rows:
+        tensor = tensor.reshape(0, *[0] * (dims - 1))
+    if tensor.dim() != dims:
+        letters = "shape [R]" if dims == 1 else "shape [R, T]"
+        shape = f"shape {list(tensor.shape)}"
+        raise GradebookError(key=key, expected=letters, found=shape)
+    _refuse_other_rows(key, len(tensor), rows)
+    if kind in ("number", "list"):
+        exact = tensor.dtype in (torch.float32, torch.float64)
+        return tensor if exact else tensor.double()
+    if kind in ("flag", "tokens"):
+        wrong = (tensor != 0) & (tensor != 1)
+        expected = "true or false" if dims == 1 else "0 or 1 in every cell"
+        refuse_rows(key, wrong if dims == 1 else wrong.any(-1), tensor, expected)
+        return tensor.bool()
+    if tensor.dtype == torch.bool:
+        raise refuse("whole numbers", tensor.dtype, key)
+    if tensor.is_floating_point():
+        fraction = (tensor.abs() >= 2**63) | (tensor != tensor.round())
+        refuse_rows(key, fraction, tensor, "a whole number")
+    if kind == "whole":
+        least = ALL[key].least
+        refuse_rows(key, tensor < least, tensor, f"{least} or more")
+    return tensor.to(torch.int64)
+
+
+def refuse_rows(key: str, wrong: Tensor, values: Any, expected: str) -> None:
+    """Raises at the first row where `wrong`, bool [R], is true."""
+    if bool(wrong.any()):
+        row = int(wrong.int().argmax())
+        raise refuse(expected, values[row].tolist(), key, row=row)
+
+
 def as_tensor(key: str, value: Any) -> Tensor:
-    """`value` as a tensor without its graph, on the device it is on."""
+    """`value` as a tensor in the computer's memory, without its graph."""
     if isinstance(value, Tensor):
         if value.is_complex() or value.is_meta or value.is_quantized:
             kind = f"{value.dtype} on {value.device}"
             raise GradebookError(key=key, expected="real numbers", found=kind)
-        value = value.detach()
+        value = value.detach().cpu()
         if value.dtype not in UNSIGNED:
             return value.to_dense() if value.is_sparse else value
-        value = value.cpu().numpy()
+        value = value.numpy()
     array = _as_array(value)
     if array.dtype == object:
         array = _as_array(array.tolist())
@@ -318,71 +342,22 @@ def _unreadable(key: str, value: Any) -> GradebookError:
     return refuse("numbers", value, key)
 
 
-def label_cells(key: str, labels: Any, rows: int) -> np.ndarray:
-    """Labels as they are, [R]: whole numbers as int64, or strings as objects."""
-    if not isinstance(labels, Tensor):
-        cells = np.asarray(labels)
-        if cells.dtype.kind not in "iuf" and cells.ndim == 1:
-            cells = np.asarray(labels, dtype=object)
-            text = [isinstance(label, str) for label in cells]
-            if all(text) and text:
-                _refuse_other_rows(key, len(cells), rows)
-                return cells
-            if any(text):
-                row = text.index(not text[0])
-                expected = "whole numbers, or strings in every row"
-                raise refuse(expected, cells[row], key, row=row)
-    return read_whole(key, as_tensor(key, labels), rows).numpy()
+def _strings(key: str, labels: Any) -> np.ndarray | None:
+    """Labels that are strings, as objects [R]; None where none is."""
+    if isinstance(labels, Tensor):
+        return None
+    cells = _as_array(labels)
+    if cells.dtype.kind in "iuf" or cells.ndim != 1:
+        return None
+    cells = np.asarray(labels, dtype=object)
+    text = [isinstance(label, str) for label in cells]
+    if any(text) and not all(text):
+        row = text.index(not text[0])
+        expected = "whole numbers, or strings in every row"
+        raise refuse(expected, cells[row], key, row=row)
+    return cells if any(text) else None
 
 
-def read_numbers(key: str, value: Any, dims: int, rows: int | None = None) -> Tensor:
-    """Real numbers, infinite and missing ones too."""
-    tensor = as_tensor(key, value)
-    if tensor.dtype not in (torch.float32, torch.float64):
-        tensor = tensor.double()
-    return _shaped(key, tensor, dims, rows)
-
-
-def read_bits(key: str, value: Any, rows: int, dims: int = 1) -> Tensor:
-    """Flags as bool [R], or with two dimensions a response mask [R, T]."""
-    tensor = _shaped(key, as_tensor(key, value), dims, rows)
-    wrong = (tensor != 0) & (tensor != 1)
-    expected = "true or false" if dims == 1 else "0 or 1 in every cell"
-    refuse_rows(key, wrong if dims == 1 else wrong.any(-1), tensor, expected)
-    return tensor.bool()
-
-
-def read_whole(key: str, value: Any, rows: int) -> Tensor:
-    """Whole numbers as int64 [R]."""
-    tensor = _shaped(key, as_tensor(key, value), 1, rows)
-    if tensor.is_floating_point():
-        whole = (tensor.abs() < 2**63) & (tensor == tensor.round())
-        refuse_rows(key, ~whole, tensor, "a whole number")
-    elif tensor.dtype == torch.bool:
-        raise refuse("whole numbers", tensor.dtype, key)
-    return tensor.to(torch.int64).cpu()
-
-
-def refuse_rows(key: str, wrong: Tensor, values: Tensor, expected: str) -> None:
-    """Raises at the first row where `wrong`, bool [R], is true."""
-    if bool(wrong.any()):
-        row = int(wrong.int().argmax())
-        raise refuse(expected, values[row].tolist(), key, row=row)
-
-
-def _shaped(key: str, tensor: Tensor, dims: int, rows: int | None) -> Tensor:
-    """The tensor, where it has so many dimensions and rows. An empty list has
-    whatever shape is needed."""
-    if not tensor.numel() and tensor.dim() < dims and not rows:
-        tensor = tensor.reshape(0, *[0] * (dims - 1))
-    if tensor.dim() != dims:
-        letters = "shape [R]" if dims == 1 else "shape [R, T]"
-        shape = f"shape {list(tensor.shape)}"
-        raise GradebookError(key=key, expected=letters, found=shape)
-    _refuse_other_rows(key, tensor.shape[0], rows)
-    return tensor
-
-
-def _refuse_other_rows(key: str, count: int, rows: int | None) -> None:
-    if rows is not None and count != rows:
+def _refuse_other_rows(key: str, count: int, rows: int) -> None:
+    if count != rows:
         raise refuse(f"{rows} rows, one for each reward", count, key)

@@ -2,11 +2,9 @@
 link, a recording and a log call a column, what it holds, and how a person types
 it.
 
-A column of a batch is also a field of `Batch`. A new column is a line here and
-that field: table, scenario file and link follow by themselves. So that a log's
-column of this meaning is read, it also needs a reader in `logs/read/columns.py`
-(`READERS`) and its name in `logs/logged_steps.py` (`CANONICAL`). A cell is what a
-person typed: text for labels, numbers and lists, True or False for flags and tokens.
+A new column is a line here. One of a batch is also a field of `Batch`; table, scenario
+file, link, recorder and reader of logs follow by themselves. A cell is what a person
+typed: text for labels, numbers and lists, True or False for flags and tokens.
 """
 
 from __future__ import annotations
@@ -28,14 +26,16 @@ class Column:
     """What is known about one column.
 
     name     what a batch, a scenario, a link and a recording call it
-    kind     label, number, whole, flag, list (a number a token) or tokens (a
-             flag a token)
+    kind     label, number, whole, index (a whole number that only tells rows
+             apart; a name in a log), flag, list (a number a token), tokens (a flag
+             a token) or reason (why a response ended)
     help     one sentence for a person; "" where only logs have the column
     aliases  what logs call it, likeliest first; the name first of all, unless it
              stands among them
     title    its heading; the name, unless it is another
     default  the cell that changes nothing
     like     the column whose cells do, where it is there
+    least    the smallest whole number that it holds
     """
 
     name: str
@@ -45,6 +45,7 @@ class Column:
     title: str = ""
     default: Cell = ""
     like: str = ""
+    least: int = 0
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -87,7 +88,7 @@ _TABLE = (
     ),
     Column(
         "rank",
-        "whole",
+        "index",
         "The number of the process that holds the row.",
         "process dp_rank cp_rank",
         default="0",
@@ -110,7 +111,7 @@ _TABLE = (
     ),
     Column(
         "step",
-        "whole",
+        "index",
         "The training step that the row belongs to.",
         "global_step global_steps training_step train_step rollout_step iteration"
         " iter update",
@@ -124,6 +125,7 @@ _TABLE = (
         " turns transitions",
         default="1",
         like="kept_steps",
+        least=1,
     ),
     Column(
         "kept_steps",
@@ -172,7 +174,7 @@ _TABLE = (
         aliases="is_truncated no_eos seq_no_eos seq_no_eos_mask hit_max_length"
         " overlong clipped",
     ),
-    Column("finish_reason", "label", aliases="stop_reason"),
+    Column("finish_reason", "reason", aliases="stop_reason"),
     Column("accepted", "flag", aliases="is_accepted accept kept valid"),
     Column("rejected", "flag", aliases="is_rejected dropped filtered"),
 )
@@ -293,6 +295,11 @@ def numbers(cell: Cell, width: int) -> tuple[float, ...]:
 FLAGS = {"true": True, "1": True, "1.0": True, "yes": True}
 FLAGS |= {"false": False, "0": False, "0.0": False, "no": False}
 READERS: Mapping[str, Callable[[Any, int], Any]] = MappingProxyType(
-    {"label": label, "number": number, "whole": whole, "list": numbers}
+    {
+        "label": label,
+        "number": number,
+        "list": numbers,
+        **dict.fromkeys(("whole", "index"), whole),
+    }
 )
 """How a cell of each kind is read, given the number of tokens."""

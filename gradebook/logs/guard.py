@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from gradebook.cases.scenario import bug
+from gradebook.core.columns import ALL
 from gradebook.core.errors import GradebookError, refuse
 from gradebook.core.formatting import digits_apart, signed
 from gradebook.logs.judging import space
@@ -36,7 +37,7 @@ from gradebook.logs.judging.judge import judge
 from gradebook.logs.judging.reading import Reading, asked_of
 from gradebook.logs.judging.search import quiet, search
 from gradebook.logs.judging.verdict import sentence_of
-from gradebook.logs.logged_steps import CANONICAL, to_logged
+from gradebook.logs.logged_steps import to_logged
 from gradebook.logs.recorder import StepRows, step_rows
 
 ACTIONS = ("warn", "raise")
@@ -138,7 +139,7 @@ class Guard:
             )
         self.action = action
         self.finding: Finding | None = None
-        self._asked = asked_of(self.declared, None, frozenset(CANONICAL))
+        self._asked = asked_of(self.declared, None, frozenset(ALL))
         self._fitted: tuple[Reading, ...] = ()
         self._warned = False
 

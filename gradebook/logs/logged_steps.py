@@ -17,30 +17,11 @@ from gradebook.core.columns import of_kind
 from gradebook.core.errors import GradebookError
 from gradebook.core.lazy_pandas import pd
 
-CANONICAL = (
-    "step",
-    "prompt",
-    "reward",
-    "advantage",
-    "length",
-    "all_tokens",
-    "eos",
-    "steps",
-    "kept_steps",
-    "scored",
-    "rollout",
-    "rank",
-    "text",
-)
-"""The columns of a canonical frame; prompt and reward are always there."""
-
-LABELS = ("rollout", "rank", "text")
-
 
 @dataclass(frozen=True, eq=False)
 class LoggedBatch(Batch):
     """A batch of rows that stand together by step, with response lengths
-    in place of a token matrix. Steps and prompts are numbered as they appear.
+    in place of a token matrix.
 
     lengths     int64 [R] unmasked tokens of the row, 0 where it was rejected
     all_tokens  int64 [R] unmasked tokens of the row
@@ -51,16 +32,6 @@ class LoggedBatch(Batch):
 
     def __post_init__(self) -> None:
         """Checks nothing: the columns were checked when the log was read."""
-
-    @cached_property
-    def step_index(self) -> Tensor:
-        """int64 [R] the row's step, from 0."""
-        return self.step
-
-    @cached_property
-    def prompt_index(self) -> Tensor:
-        """int64 [R] the row's prompt within its step, from 0."""
-        return self.prompt
 
     @cached_property
     def tokens(self) -> Tensor:
@@ -171,7 +142,7 @@ class LoggedSteps:
 def to_logged(table: Mapping[str, Any] | pd.DataFrame) -> LoggedSteps:
     """Canonical columns, their cells checked, as logged steps. Raises
     GradebookError for a missing column, or no rows."""
-    cells = {name: np.asarray(table[name]) for name in CANONICAL if name in table}
+    cells = {name: np.asarray(table[name]) for name in table}
     for name in ("prompt", "reward"):
         if name not in cells:
             raise GradebookError(key=name, expected="a column", found="none")
@@ -186,31 +157,31 @@ def to_logged(table: Mapping[str, Any] | pd.DataFrame) -> LoggedSteps:
         step, names = step[order], names[order]
     prompt = codes(cells["prompt"])
     group = torch.from_numpy(codes(step * (prompt.max() + 1) + prompt))
-
-    def whole(name: str, default: int) -> Tensor:
-        """int64 [R]; all `default` where the log has no such column."""
-        values = cells.get(name, np.full(rows, default))
-        return torch.tensor(values.astype("float64").astype("int64"))
-
-    lengths, kept = whole("length", 1), whole("kept_steps", 1)
-    steps = whole("steps", 1) if "steps" in cells else kept.clamp(min=1)
+    ones = torch.ones_like(group)
     columns: dict[str, Any] = {
-        "prompt": group,
-        "reward": torch.tensor(cells["reward"].astype("float64")),
-        "mask": (lengths > 0)[:, None],
-        "lengths": lengths,
-        "all_tokens": whole("all_tokens", 0) if "all_tokens" in cells else lengths,
-        "step": torch.from_numpy(step),
-        "steps": steps,
-        "kept_steps": kept if "kept_steps" in cells else steps,
-        **{name: whole(name, 1).bool() for name in of_kind("flag")},
+        "length": ones,
         "rollout": torch.arange(rows),
-        "rank": torch.zeros(rows, dtype=torch.int64),
+        "rank": ones * 0,
         "text": group,
+        **dict.fromkeys(of_kind("flag"), ones),
     }
-    for name in LABELS:
-        if name in cells:
-            columns[name] = torch.from_numpy(codes(cells[name]))
+    for name in {*cells} - {"step", "prompt", "reward", "advantage"}:
+        told = name in of_kind("label", "index")
+        values = codes(cells[name]) if told else cells[name].astype("int64")
+        columns[name] = torch.from_numpy(values)
+    columns |= {name: columns[name].bool() for name in of_kind("flag")}
+    lengths = columns.pop("length")
+    columns.setdefault("all_tokens", lengths)
+    columns.setdefault("steps", columns.get("kept_steps", ones).clamp(min=1))
+    columns.setdefault("kept_steps", columns["steps"])
+    batch = LoggedBatch(
+        prompt=group,
+        reward=torch.from_numpy(cells["reward"].astype("float64")),
+        mask=(lengths > 0)[:, None],
+        lengths=lengths,
+        step=torch.from_numpy(step),
+        **columns,
+    )
     advantage = cells.get("advantage", np.full(rows, np.nan)).astype("float64")
     labels = names[np.diff(step, prepend=-1) != 0]
-    return LoggedSteps(LoggedBatch(**columns), advantage, labels, frozenset(cells))
+    return LoggedSteps(batch, advantage, labels, frozenset(cells))

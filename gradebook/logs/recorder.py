@@ -30,26 +30,18 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from gradebook.core.batch import (
-    as_tensor,
-    label_cells,
-    read_bits,
-    read_numbers,
-    read_whole,
-    refuse_rows,
-)
-from gradebook.core.columns import of_kind
+from gradebook.core.batch import as_tensor, read_cells, refuse_rows
+from gradebook.core.columns import COLUMNS as OF_BATCH
 from gradebook.core.errors import GradebookError, refuse
 from gradebook.logs.judging.reading import asked_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-LABELS = of_kind("label")
-"""Columns of labels: whole numbers, or strings in every row."""
-FLAGS = of_kind("flag")
-WHOLE = ("length", *(name for name in of_kind("whole") if name != "step"))
-COLUMNS = ("reward", "advantage", "mask", *LABELS, *FLAGS, *WHOLE)
+COLUMNS = (
+    *(n for n, column in OF_BATCH.items() if n != "step" and column.kind != "list"),
+    *("advantage", "length"),
+)
 """What `Recorder.step` and `Guard.step` take, beside the step's number."""
 KEY = "gradebook"
 """The key of a stream's facts, and of a step's, in the Arrow metadata."""
@@ -277,55 +269,46 @@ def step_rows(step: Any, arguments: Mapping[str, Any]) -> StepRows:
             raise GradebookError(key=name, expected="a value a row", found="nothing")
     if "mask" in cells and "length" in cells:
         raise GradebookError(key="length", expected="a mask or lengths", found="both")
-    reward, reward_type = _floats("reward", cells["reward"])
-    rows = len(reward)
+    types = {}
+    for name in ("reward", "advantage"):
+        cells[name], types[name] = _floats(name, cells[name])
+    cells = {"reward": cells["reward"]} | cells  # the first to be wrong
+    rows = len(cells["reward"]) if cells["reward"].dim() else 0
+    if "rank" in cells:
+        rank = as_tensor("rank", cells["rank"])
+        cells["rank"] = rank if rank.dim() else rank.expand(rows)
+    tokens, by_token = cells["advantage"], False
+    if tokens.dim() == 2:
+        cells["advantage"] = tokens.new_zeros(len(tokens))
+    columns = {name: read_cells(name, cell, rows) for name, cell in cells.items()}
+    reward, mask = columns["reward"], columns.pop("mask", None)
     refuse_rows("reward", reward.isinf(), reward, "a finite number, NaN or None")
-    mask = None
-    if "mask" in cells:
-        mask = read_bits("mask", cells["mask"], rows, dims=2)
-    advantage, advantage_type = _floats("advantage", cells["advantage"], rows)
-    by_token = False
-    if advantage.dim() == 2:
-        advantage, by_token = _by_row(advantage, mask)
-    columns = {"reward": reward.cpu().numpy(), "advantage": advantage.cpu().numpy()}
+    if tokens.dim() == 2:
+        columns["advantage"], by_token = _by_row(tokens, mask)
     if mask is not None:
-        columns["length"] = mask.sum(-1).cpu().numpy()
-    for name, cell in cells.items():
-        if name in LABELS:
-            labels = label_cells(name, cell, rows)
-            if labels.dtype == object:  # half characters stand in no file
-                texts = [t.encode("utf-8", "backslashreplace").decode() for t in labels]
-                labels = np.array(texts, dtype=object)
-            columns[name] = labels
-        elif name in FLAGS:
-            columns[name] = read_bits(name, cell, rows).cpu().numpy()
-        elif name in WHOLE:
-            numbers = as_tensor(name, cell)
-            numbers = numbers.expand(rows) if numbers.dim() == 0 else numbers
-            numbers = read_whole(name, numbers, rows)
-            refuse_rows(name, numbers < 0, numbers, "0 or more")
-            columns[name] = numbers.numpy()
-    missing = np.isnan(columns["reward"])
+        columns["length"] = mask.sum(-1)
+    arrays = {name: np.asarray(column) for name, column in columns.items()}
+    for name, array in arrays.items():
+        if array.dtype == object:  # half characters stand in no file
+            texts = [t.encode("utf-8", "backslashreplace").decode() for t in array]
+            arrays[name] = np.array(texts, dtype=object)
+    missing = np.isnan(arrays["reward"])
     if missing.any():
-        columns["scored"] = columns.get("scored", True) & ~missing
-    types = {"reward": reward_type, "advantage": advantage_type}
-    return StepRows(int(step), columns, by_token, types)
+        arrays["scored"] = arrays.get("scored", True) & ~missing
+    return StepRows(int(step), arrays, by_token, types)
 
 
-def _floats(key: str, value: Any, rows: int | None = None) -> tuple[Tensor, str]:
-    """Real numbers as float32 or float64, None as NaN, and the float type
-    they came in. [R], or [R, T] where an advantage has a number a token."""
+def _floats(key: str, value: Any) -> tuple[Tensor, str]:
+    """Numbers as a tensor of float32 or float64, None as NaN, and the float type
+    they came in."""
     if isinstance(value, np.ndarray) and value.dtype == object:
         value = value.tolist()
     if isinstance(value, (list, tuple)):
         value = [np.nan if cell is None else cell for cell in value]
     tensor = as_tensor(key, value)
-    dims = 2 if key == "advantage" and tensor.dim() == 2 else 1
-    kind = "float64"
     if tensor.is_floating_point() and tensor.dtype != torch.float64:
-        kind = str(tensor.dtype).removeprefix("torch.")
-        tensor = tensor.float()
-    return read_numbers(key, tensor, dims, rows), kind
+        return tensor.float(), str(tensor.dtype).removeprefix("torch.")
+    return tensor.double(), "float64"
 
 
 def _by_row(advantage: Tensor, mask: Tensor | None) -> tuple[Tensor, bool]:
@@ -337,13 +320,7 @@ def _by_row(advantage: Tensor, mask: Tensor | None) -> tuple[Tensor, bool]:
         raise GradebookError(
             key="advantage", expected=shape, found=f"shape {list(advantage.shape)}"
         )
-    mask = mask.to(advantage.device)
-    if mask.shape[1] == 0:
-        return advantage.new_zeros(len(mask)), False
-    first = advantage.gather(1, mask.int().argmax(-1, keepdim=True))
-    same = (advantage == first) | (advantage.isnan() & first.isnan()) | ~mask
-    same = same.all(-1)
-    total = torch.where(mask, advantage, 0).double().sum(-1)
-    mean = (total / mask.sum(-1).clamp(min=1)).to(advantage.dtype)
-    single = torch.where(mask.any(-1), first[:, 0], 0)
-    return torch.where(same, single, mean), not bool(same.all())
+    tokens = torch.where(mask, advantage, 0).double()
+    mean = tokens.sum(-1) / mask.sum(-1).clamp(min=1)
+    same = tokens.isclose(mean[:, None], rtol=1e-9, atol=0, equal_nan=True)
+    return mean.to(advantage.dtype), not bool((same | ~mask).all())

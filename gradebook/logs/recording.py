@@ -25,6 +25,7 @@ NEEDED = {"step", "prompt", "reward", "advantage", "rank", "scored"}
 """Columns that every recorder writes."""
 TYPES: Mapping[str, Sequence[pa.DataType]] = {
     "whole": (pa.int64(),),
+    "index": (pa.int64(),),
     "flag": (pa.bool_(),),
     "label": (pa.int64(), pa.string()),
     "number": (pa.float32(), pa.float64()),

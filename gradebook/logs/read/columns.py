@@ -5,9 +5,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 
@@ -18,33 +17,22 @@ from gradebook.core.lazy_pandas import pd
 NAMES: Mapping[str, tuple[str, ...]] = {
     name: column.names
     for name, column in {"step": ALL["step"], **ALL}.items()
-    if name not in ("logp", "ref_logp")
+    if column.kind != "list"
 }
 """What a column can be, and the names it goes by, likeliest first."""
-
 GROUP_IDS = ("uid", "group_id", "group", "group_index")
 """Names of a prompt column that TRL's own would not have."""
-
 TRL_ROLES = ("step", "prompt", "advantage")
 """What TRL's own columns can be; next to them stand reward functions and
 whatever these log, under any name."""
-
 IDS = {*NAMES["prompt"], *NAMES["step"]}
 """Names of numbers that are no rewards."""
-
-VERL = {"uid", "advantages"}
+VERL = {"prompt": "uid", "advantage": "advantages", "mask": "response_mask"}
 VERL_REWARDS = {"token_level_rewards", "token_level_scores"}
-VERL_ROLES = {
-    "prompt": "uid",
-    "advantage": "advantages",
-    "mask": "response_mask",
-}
 """What columns of these names are where they stand together: verl's."""
-
 UNKNOWN = -(2**62)
 """The step of a row that names none."""
 EMPTY = "an empty cell"
-"""What an error found there."""
 FLAGS = {
     **dict.fromkeys(("true", "1", "1.0", "yes", "t", "y"), 1.0),
     **dict.fromkeys(("false", "0", "0.0", "no", "f", "n"), 0.0),
@@ -149,8 +137,8 @@ def guessed(
     trusted = {key for key, name in named.items() if name}
     if by_place:
         trusted |= {*TRL_ROLES, "reward"}
-    elif {*names} >= VERL and VERL_REWARDS & {*names}:
-        trusted |= {r for r, name in VERL_ROLES.items() if role.get(r) == name}
+    elif {*names} >= {"uid", "advantages"} and VERL_REWARDS & {*names}:
+        trusted |= {r for r, name in VERL.items() if role.get(r) == name}
         trusted |= {"reward"} if {*rewards} <= VERL_REWARDS else set()
     return Columns(role, tuple(rewards), by_place, frozenset(trusted))
 
@@ -191,17 +179,19 @@ def canonical(frame: pd.DataFrame, columns: Columns) -> tuple[pd.DataFrame, Brok
         wrong = ~np.isfinite(values) & ~(_empty(reward) & several)
         _refuse(reward, wrong, "a number", broken)
         table[f"reward {number}"] = values
-    for role, read in READERS.items():
-        if role in of:
-            table[role] = read(of[role], broken)
+    for role, column in of.items():
+        if ALL[role].kind == "whole":
+            table[role] = _whole(column, broken, ALL[role].least)
+        elif ALL[role].kind in READERS:
+            table[role] = READERS[ALL[role].kind](column, broken)
     if "advantage" in of:
         advantage = of["advantage"]
         if has_lists(advantage):
             advantage, tokens = _one_a_row(advantage, of.get("mask"), broken)
             table.setdefault("length", tokens)
         table["advantage"] = _numbers(advantage)
+        # NaN and infinity are numbers that a trainer may have computed.
         if advantage.dtype.kind not in "fiub":
-            # NaN and infinity are numbers that a trainer may have computed.
             words = advantage.map(lambda cell: str(cell).strip().lower())
             nan = words.isin(["nan", "+nan", "-nan"]) & advantage.notna()
             wrong = np.isnan(table["advantage"]) & ~nan.to_numpy()
@@ -258,9 +248,9 @@ def _numbers(column: pd.Series) -> np.ndarray:
     return values
 
 
-def _steps(column: pd.Series, broken: Broken) -> np.ndarray:
-    """Steps as int64 where most are whole numbers, else as text, [R];
-    UNKNOWN, or "", where a cell names none."""
+def _index(column: pd.Series, broken: Broken) -> np.ndarray:
+    """Numbers that tell rows apart as int64 where most are whole, else as text,
+    [R]; UNKNOWN, or "", where a cell has none."""
     if column.dtype.kind in "iu":
         return column.to_numpy()
     values, empty = _numbers(column), _empty(column)
@@ -269,7 +259,7 @@ def _steps(column: pd.Series, broken: Broken) -> np.ndarray:
     if whole.sum() * 2 > (~empty).sum():
         _refuse(column, ~whole, "a whole number", broken)
         return np.where(whole, values, UNKNOWN).astype("int64")
-    _refuse(column, empty, "a step", broken)
+    _refuse(column, empty, "a value", broken)
     return np.where(empty, "", column.astype(str)).astype(object)
 
 
@@ -278,7 +268,7 @@ def is_unknown(steps: np.ndarray) -> np.ndarray:
     return steps == (UNKNOWN if steps.dtype.kind in "iu" else "")
 
 
-def _whole(column: pd.Series, broken: Broken, least: int = 0) -> np.ndarray:
+def _whole(column: pd.Series, broken: Broken, least: int) -> np.ndarray:
     values = _numbers(column)
     with np.errstate(invalid="ignore"):
         whole = (values % 1 == 0) & (values >= least) & (values <= 2**31)
@@ -324,14 +314,7 @@ def _flags(column: pd.Series, broken: Broken) -> np.ndarray:
     return values
 
 
-READERS: Mapping[str, Callable[[pd.Series, Broken], np.ndarray]] = {
-    "step": _steps,
-    **dict.fromkeys(("prompt", "rollout", "rank", "text"), _labels),
-    "steps": partial(_whole, least=1),
-    **dict.fromkeys(("kept_steps", "length"), _whole),
-    **dict.fromkeys(("scored", "accepted", "rejected", "eos", "truncated"), _flags),
-}
-"""How each column is read, but rewards, advantages, masks and reasons to finish."""
+READERS = {"index": _index, "label": _labels, "flag": _flags}
 
 
 def _one_a_row(
