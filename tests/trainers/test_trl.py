@@ -88,21 +88,11 @@ class Logging(trl.GRPOTrainer):
 
 
 class Faulty(Logging):
-    """The trainer with one stage replaced by that of a bug."""
+    """The trainer with every row's advantage at another row."""
 
     def _generate_and_score_completions(self, inputs):
         output = super()._generate_and_score_completions(inputs)
-        rows = self.generated_rows(output)
-        batch = gradebook.Batch(
-            rows["prompt"],
-            rows["reward"].nan_to_num().double(),
-            mask=torch.arange(int(rows["length"].max())) < rows["length"][:, None],
-            eos=rows["eos"],
-            scored=~rows["reward"].isnan(),
-            settings=gradebook.Settings(**declared(self.args)),
-        )
-        faulty = gradebook.run(gradebook.bug(self.bug).engine, batch)
-        output["advantages"] = faulty.advantage.float()
+        output["advantages"] = output["advantages"].roll(1)
         return output
 
 
@@ -234,16 +224,13 @@ def test_rows_that_no_function_scored_are_unscored(tmp_path):
     assert check_log([tmp_path / "run"]).verdict == "correct"
 
 
-@pytest.mark.parametrize("bug", ["swapped_scale", "missing_parentheses"])
-def test_the_guard_names_the_stage_that_was_replaced(tmp_path, bug):
+def test_the_guard_is_called_for_advantages_of_other_rows(tmp_path):
     findings = []
     one = trainer(tmp_path, kind=FaultyTrainer, log_completions=False, max_steps=1)
-    one.bug = bug
     one.watch(guard=findings.append)
     one.train()
     (finding,) = findings
-    # Another computation than declared: the sentence says whose it is.
-    assert finding.bug == bug or gradebook.bug(bug).title in finding.sentence
+    assert finding.step == 0 and finding.verdict == "none fits"
 
 
 if __name__ == "__main__":
