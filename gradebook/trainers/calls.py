@@ -7,6 +7,7 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
@@ -14,17 +15,15 @@ from typing import Any
 import numpy as np
 import torch
 
+from gradebook.trainers.batches import Rewards
 from gradebook.trainers.cut import Cut, Files, Module, NotCut, Silent
 from gradebook.trainers.releases import numbers
-
-Groups = list[list[Any]]
-"""Rewards by prompt: a number, None, or a list with one for each function."""
 
 
 class Rows:
     """A step's rewards in the shapes that trainers take.
 
-    groups   rewards by prompt
+    groups   rewards by prompt: a number, None, or a list, one for each function
     size     the configured group size: that of the largest group
     prompt   each row's prompt, a whole number
     weights  one for each reward function
@@ -32,7 +31,7 @@ class Rows:
 
     def __init__(
         self,
-        groups: Groups,
+        groups: Rewards,
         weights: Sequence[float] | None = None,
         dtype: torch.dtype = torch.float32,
     ) -> None:
@@ -108,22 +107,19 @@ class Function:
         """The function in a release's files. Raises NotCut."""
         if not numbers(self.since) <= numbers(version) < numbers(self.before):
             raise NotCut(f"not in {version}")
-        reasons = []
         for place in self.places:
             path, name, *ends = place.split()
-            try:
+            with suppress(NotCut):
                 module = Module(path, files)
                 reach = module.statements if ends else module.method
                 run, line = reach(name, *ends)
                 return Cut(run, module, f"{path}:{line}", name.lstrip("."))
-            except NotCut as error:
-                reasons.append(str(error))
-        raise NotCut("; ".join(reasons))
+        raise NotCut(f"none of {', '.join(self.places)}")
 
     def run(
         self,
         cut: Cut,
-        groups: Groups,
+        groups: Rewards,
         weights: Sequence[float] | None = None,
         dtype: torch.dtype = torch.float32,
     ) -> list[list[float]]:
