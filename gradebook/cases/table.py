@@ -193,17 +193,12 @@ class Table:
         """The table with `width` tokens a row. New ones are masked, and their
         log-probability, which nothing reads, is -1."""
         masked = (False,) * len(self)
-        columns: dict[str, Sequence[Cell]] = {
-            header: [
-                " ".join([*parts(cell), *["-1"] * width][:width]) for cell in cells
-            ]
-            if header in LISTS
-            else cells
-            for header, cells in self.cells.items()
-            if column_of(header) != "mask"
-        }
-        tokens = [f"t{t + 1}" for t in range(width)]
-        columns |= {token: self.cells.get(token, masked) for token in tokens}
+        columns = {h: c for h, c in self.cells.items() if column_of(h) != "mask"}
+        for token in (f"t{t + 1}" for t in range(width)):
+            columns[token] = self.cells.get(token, masked)
+        for name in [name for name in LISTS if name in columns]:
+            typed = [[*parts(cell), *["-1"] * width] for cell in columns[name]]
+            columns[name] = tuple(" ".join(numbers[:width]) for numbers in typed)
         return Table({}).with_columns(columns)
 
     def with_every_column(self) -> Table:

@@ -5,7 +5,6 @@ import pytest
 
 import gradebook
 import gradebook.cases.state
-from gradebook import bugs as engines
 from gradebook.cases.scenario import SETTINGS, case
 
 STARTS = [
@@ -65,21 +64,6 @@ def test_every_scenario_is_a_start_with_its_own_bug(untouched, numbers, marked, 
     assert not page.errors
     for panel, sides in enumerate(numbers(scenario.name)):
         assert page.marks(panel) == [*map(marked, sides)]
-
-
-def test_bugs_of_several_stages_act_at_once(page):
-    page.choose("sandbox-partial_groups")
-    case = page.case
-    page.put(f"bugs-{case}", ["partial_groups", "double_normalization"])
-    assert "Swapped stages: `group`, `advantage`." in page.text
-    trace = gradebook.run(
-        engines.swapped(["double_normalization", "partial_groups"]).engine,
-        gradebook.load("partial_groups").batch(),
-    )
-    found = page.marks()[1]
-    assert list(found.values()) == pytest.approx(trace.advantage.tolist())
-    path = page.board["path"]
-    assert path["stages"][path["parts"]]["name"] == "group"
 
 
 def test_both_faults_of_one_stage_count_every_row_and_say_so(page):

@@ -111,13 +111,6 @@ def test_token_columns_are_ordered_by_number():
     assert mask == ((False,) * 9 + (True,), (False,) * 10)
 
 
-def test_an_emptied_table_is_an_empty_batch():
-    full = table(t1=[True, True], eos=[True, True])
-    emptied = full.take([])
-    assert emptied.batch(Settings()).rows == 0
-    assert emptied.width == 1 and emptied.headers == full.headers
-
-
 NUMBERS = some.floats(allow_nan=False, allow_infinity=False)
 ROW = some.fixed_dictionaries(
     {
