@@ -32,7 +32,14 @@ from sqlalchemy import (
     select,
     text,
 )
-from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column, relationship
+from sqlalchemy.orm import (
+    DeclarativeBase,
+    Mapped,
+    Session,
+    attribute_keyed_dict,
+    mapped_column,
+    relationship,
+)
 
 from gradebook.core.errors import GradebookError
 
@@ -134,7 +141,9 @@ class Room(Base):
     locked: Mapped[bool] = mapped_column(default=False)
     most: Mapped[int | None]
     ends: Mapped[float | None]
-    seats: Mapped[list[Seat]] = relationship(viewonly=True)
+    seats: Mapped[dict[str, Seat]] = relationship(
+        viewonly=True, collection_class=attribute_keyed_dict("seat")
+    )
 
     @property
     def position(self) -> Position | None:
@@ -145,7 +154,7 @@ class Room(Base):
     def counts(self) -> Mapping[str, Mapping[int, int]]:
         """How many seats made each choice, by question."""
         counts: defaultdict[str, Counter[int]] = defaultdict(Counter)
-        for seat in self.seats:
+        for seat in self.seats.values():
             for question, choice in seat.votes.items():
                 if choice != LOOKED:
                     counts[question][choice] += 1
@@ -156,7 +165,7 @@ class Room(Base):
         """The learners that were heard of in the last GONE seconds, by the question
         that they see."""
         since = time.time() - GONE
-        seats = [s for s in self.seats if not s.leads and s.heard >= since]
+        seats = [s for s in self.seats.values() if not s.leads and s.heard >= since]
         return Counter(seat.question for seat in seats)
 
     @property
@@ -166,11 +175,7 @@ class Room(Base):
 
     def seat(self, seat: str) -> Seat | None:
         """This browser's seat."""
-        return self._by_hash.get(hashed(seat))
-
-    @cached_property
-    def _by_hash(self) -> dict[str, Seat]:
-        return {seat.seat: seat for seat in self.seats}
+        return self.seats.get(hashed(seat))
 
     def led_by(self, seat: str) -> bool:
         """This browser leads the room."""

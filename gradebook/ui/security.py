@@ -88,7 +88,11 @@ class Security:
         if scope["type"] == "lifespan":
             return await self.app(scope, receive, send)
         asked, is_socket = HTTPConnection(scope), scope["type"] == "websocket"
-        length, session = _length(asked), "" if is_socket else _uploads_to(scope)
+        uploads = re.escape(own_path("/_stcore/upload_file/"))
+        upload = re.match(f"{uploads}([^/]+)", scope["path"])
+        session = upload[1] if upload and scope.get("method") == "PUT" else ""
+        said = asked.headers.get("content-length", "")
+        length = int(said) if said.isdecimal() else 0
         refusal = self._refusal(asked, session, length)
         if refusal is not None:
             if is_socket:  # before it is accepted: an HTTP answer
@@ -117,12 +121,18 @@ class Security:
         many bytes to the session, where that is not ''."""
         is_socket = asked.scope["type"] == "websocket"
         reads = not is_socket and asked.scope["method"] in ("GET", "HEAD")
-        if not reads and self._is_foreign(asked):
+        # A browser says so where a page of another site asks.
+        origin = asked.headers.get("origin")
+        foreign = origin is not None and urlsplit(origin).netloc != asked.headers.get(
+            "host"
+        )
+        if foreign and not reads and origin not in self._origins():
             return _no(403, "another site's request")
         if asked.scope["path"] == own_path("/_stcore/metrics"):
             return _no(404, "not found")
         is_page = "text/html" in asked.headers.get("accept", "")
-        if (is_socket or is_page) and self._is_full():
+        files = (self._sockets + 1) * FILES_OF_ONE + SPARE_FILES
+        if (is_socket or is_page) and files > most_files():
             return HTMLResponse(FULL, 503, headers=HEADERS | {"Retry-After": "60"})
         if not session:
             return _no(413, "too large") if length > MOST_BODY else None
@@ -133,17 +143,6 @@ class Security:
         if of_session > MOST_OF_SESSION or of_server > MOST_OF_SERVER:
             return _no(413, "too many uploads")
         return None
-
-    def _is_foreign(self, asked: HTTPConnection) -> bool:
-        """A page of another site asks: a browser says so in Origin."""
-        origin = asked.headers.get("origin")
-        if origin is None:
-            return False
-        same = urlsplit(origin).netloc == asked.headers.get("host")
-        return not same and origin not in self._origins()
-
-    def _is_full(self) -> bool:
-        return (self._sockets + 1) * FILES_OF_ONE + SPARE_FILES > most_files()
 
     async def _bounded(
         self, scope: Scope, receive: Receive, send: Send, most: int
@@ -160,20 +159,6 @@ class Security:
             return messages.pop(0) if messages else await receive()
 
         await self.app(scope, read, send)
-
-
-def _uploads_to(scope: Scope) -> str:
-    """The session that a request uploads a file to, '' for any other request."""
-    uploads = own_path("/_stcore/upload_file/")
-    if scope["method"] != "PUT" or not scope["path"].startswith(uploads):
-        return ""
-    return scope["path"].removeprefix(uploads).split("/")[0]
-
-
-def _length(asked: HTTPConnection) -> int:
-    """How long the body is said to be, 0 where nothing is said."""
-    length = asked.headers.get("content-length", "")
-    return int(length) if length.isdecimal() else 0
 
 
 def _no(status: int, why: str) -> Response:

@@ -134,9 +134,8 @@ def test_who_does_not_follow_is_told_where_the_lead_is(at):
     lead, page = at("the-lead"), at("a-learner", follows=False)
     lead.app.session_state["cases"] = {Q: f"{Q}-tail"}
     lead.run()
-    title = gradebook.load(f"{Q}-tail").title
     way = page.run().widget("room-way")
-    assert f"The lead is at “{title}”" in way.label.replace("\\", "")
+    assert "The lead is at “Partial groups”" in way.label.replace("\\", "")
     page.click("room-way")
     assert "room-way" not in page.buttons
     assert page.board["name"] == f"{Q}-tail"

@@ -99,18 +99,6 @@ def carried() -> dict[str, str]:
     return {PRESENT: "1"} if presenting() else {}
 
 
-def present_foot() -> None:
-    """The way back from the presenter view, at the foot of a page."""
-
-    def leave() -> None:
-        st.query_params.pop(PRESENT, None)
-
-    with st.container(horizontal=True, key="present-foot"):
-        st.markdown("← and → change the stage, space reveals.")
-        label = "Leave the presenter view"
-        st.button(label, key="present-leave", on_click=leave, type="tertiary")
-
-
 # The address
 
 

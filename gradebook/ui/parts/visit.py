@@ -22,4 +22,11 @@ address.enter(page.url_path)
 with turn() if page.url_path in BUGS else nullcontext():
     page.run()
 if address.presenting():
-    address.present_foot()
+
+    def leave() -> None:
+        st.query_params.pop(address.PRESENT, None)
+
+    with st.container(horizontal=True, key="present-foot"):
+        st.markdown("← and → change the stage, space reveals.")
+        label = "Leave the presenter view"
+        st.button(label, key="present-leave", on_click=leave, type="tertiary")

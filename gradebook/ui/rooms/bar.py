@@ -176,15 +176,31 @@ def move(page: str, question: str, link: str = "", stage: str = "") -> None:
 def _learner(room: Room, name: str, text: str, scenario: Scenario | None) -> Standing:
     """A learner's line with the votes, and the way to the lead, where that is at
     another question; on a bug's page also the lead's batch."""
-    mine, place = room.votes(seat.seat()).get(name), room.position
+    vote = room.votes(seat.seat()).get(name)
+    place, asked = room.position, question(name)
+    if name:
+        text = "Nobody sees who said what."
+    if name in room.revealed:
+        text = "The lead has revealed the answer."
+    elif vote == LOOKED:
+        text = "You looked at the answer, so you have no vote here."
+    elif vote is not None and asked:
+        chosen = words.plain(asked.choices[vote])
+        text = f"You said **{chosen}**. You can change it until the reveal."
 
     def switch() -> None:
         """The learner follows the lead from now on, or does not, on every page."""
         seat.act(Rooms.follow, keys.widget("room-follow"))
         keys.SEEN.drop()
 
+    def take(place: Position) -> None:
+        """The lead's batch as it stood, in place of the learner's own."""
+        state = decode(dict(parse_qsl(place.link, True)), default=place.page).state
+        draft = drafts.of(state.scenario)
+        draft.become(state)
+        draft.stage = place.stage
+
     with st.container(horizontal=True, vertical_alignment="center"):
-        text = _standing(room, name, mine) if name else text
         st.markdown(f"Room **{room.code}**. {text}")
         keys.show("room-follow", room.follows(seat.seat()))
         st.toggle(
@@ -196,39 +212,16 @@ def _learner(room: Room, name: str, text: str, scenario: Scenario | None) -> Sta
         )
         _leave_button()
         if place and place.page in page_files() and place.question != name:
-            title = page_title(page_files()[place.page])
-            if place.page in bug_files():
-                title = load(place.question).title
-            label = f"The lead is at “{words.plain(title)}”. Go there"
+            title = words.plain(page_title(page_files()[place.page]))
+            label = f"The lead is at “{title}”. Go there"
             go = partial(keys.SEEN.put, True)
             st.button(label, key="room-way", type="tertiary", on_click=go)
         if scenario and place and place.question == name:
             label, about = "Open the lead's batch", "Undo brings yours back."
-            take = partial(_take_batch, place)
-            st.button(label, key="room-batch", on_click=take, help=about)
+            open_it = partial(take, place)
+            st.button(label, key="room-batch", on_click=open_it, help=about)
     news(room, name)
-    return Standing(name in room.revealed or mine == LOOKED, mine)
-
-
-def _take_batch(place: Position) -> None:
-    """The lead's batch as it stood, in place of the learner's own."""
-    state = decode(dict(parse_qsl(place.link, True)), default=place.page).state
-    draft = drafts.of(state.scenario)
-    draft.become(state)
-    draft.stage = place.stage
-
-
-def _standing(room: Room, name: str, vote: int | None) -> str:
-    """Where a learner stands with a question, in words."""
-    asked = question(name)
-    if name in room.revealed:
-        return "The lead has revealed the answer."
-    if vote == LOOKED:
-        return "You looked at the answer, so you have no vote here."
-    if vote is None or asked is None:
-        return "Nobody sees who said what."
-    chosen = words.plain(asked.choices[vote])
-    return f"You said **{chosen}**. You can change it until the reveal."
+    return Standing(name in room.revealed or vote == LOOKED, vote)
 
 
 def _leave_button(label: str = "Leave the room") -> None:
