@@ -29,7 +29,7 @@ from pydantic import (
 from pydantic_core import core_schema
 
 from gradebook.bugs import BUGS
-from gradebook.cases.table import MOST_ROWS, Table
+from gradebook.cases.table import MOST_ROWS, WIDEST, Table
 from gradebook.core.columns import COLUMNS
 from gradebook.core.errors import GradebookError, refuse, shown
 from gradebook.core.settings import Settings
@@ -81,9 +81,6 @@ def check_index(key: str, index: int, count: int, of: str) -> None:
 # as a cell of the batch's table is (gradebook.core.columns).
 
 
-MOST_TOKENS = 64
-
-
 def checked(rows: tuple[dict[str, Any], ...]) -> tuple[dict[str, Any], ...]:
     """The rows as they are. Raises GradebookError with column and row."""
     columns = [column for column in COLUMNS if column in rows[0]]
@@ -95,8 +92,8 @@ def checked(rows: tuple[dict[str, Any], ...]) -> tuple[dict[str, Any], ...]:
             if name not in row:
                 raise GradebookError("Field required", key=name, row=number)
     width = Table.of(rows).width
-    if width > MOST_TOKENS:
-        raise refuse(f"at most {MOST_TOKENS} tokens", width, "mask")
+    if width > WIDEST:
+        raise refuse(f"at most {WIDEST} tokens", width, "mask")
     return rows
 
 

@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 
 from gradebook.cases.scenario import Scenario, bug, load
-from gradebook.cases.schema import MOST_ROWS, MOST_TOKENS
 from gradebook.cases.state import State, start, typed_settings
-from gradebook.cases.table import Table
+from gradebook.cases.table import MOST_ROWS, Table
 from gradebook.core.errors import GradebookError, shown
 from gradebook.core.formatting import DUST, counted, signed
 from gradebook.core.lazy_pandas import pd
@@ -33,6 +32,9 @@ from gradebook.output.takehome import PytestFile, pytest_file
 
 ROWS = 64
 """Rows that a page shows of a step, unless asked for more."""
+
+MOST_TOKENS = 64
+"""Of a row that is opened as a batch."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -140,7 +140,6 @@ LONE = "\ud800"
     "change, key",
     [
         (lambda t: t.take([]), "rows"),
-        (lambda t: t.resized(65), "mask"),
         (lambda t: t.with_columns({"prompt": [LONE] * len(t)}), "text"),
     ],
 )
