@@ -3,16 +3,14 @@ failing one as a test to keep, and what each engine would compute."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from gradebook.cases.scenario import Scenario, bug, load
 from gradebook.cases.state import State, start, typed_settings
 from gradebook.cases.table import MOST_ROWS, Table
-from gradebook.core.errors import GradebookError, shown
+from gradebook.core.errors import refuse
 from gradebook.core.formatting import DUST, counted, signed
 from gradebook.core.lazy_pandas import pd
 from gradebook.core.settings import ESTIMATORS, Settings
@@ -41,7 +39,6 @@ MOST_TOKENS = 64
 class StepRows:
     """One step of a log as a bug page loads it.
 
-    table     the rows
     settings  the convention that the log was named by
     bug       the bug that the step, or the log, is named by, or ""
     row       the row that is off most, in the table
@@ -80,15 +77,13 @@ def step_rows(verdict: Verdict, step: object, most: int = ROWS) -> StepRows:
     """One step's rows.
 
     The rows stand in the log's order, so that a row has the number that the
-    verdict calls it by; at most `most` rows, in whole groups, the worst ones.
-    Raises GradebookError where the step is not there.
+    verdict calls it by; at most `most` rows, in whole groups, from the worst one
+    on. Raises GradebookError where the step is not there.
     """
     whole = verdict.steps
     chosen = np.zeros(0) if whole is None else whole.labels.astype(str) == str(step)
     if whole is None or not chosen.any():
-        raise GradebookError(
-            key="step", expected="a step that was judged", found=shown(step, 30)
-        )
+        raise refuse("a step that was judged", step, "step")
     steps = whole.of_steps(chosen)
     name, settings = _bug_of(verdict, step), verdict.settings
     if name:  # what the bug is guessed to have, as it comes nearest to the numbers
@@ -97,16 +92,17 @@ def step_rows(verdict: Verdict, step: object, most: int = ROWS) -> StepRows:
         ruler = Ruler(steps)
         nearest = min(tried, key=lambda s: fit(ruler, s).residual.max())
         settings = nearest.settings
-        if cuts_by_place(name):
-            stride = int(steps.batch.under(settings).group_size[0])
-            settings = replace(settings, group_size=stride)
+    stride = 1
+    if name and cuts_by_place(name):
+        stride = int(steps.batch.under(settings).group_size[0])
+        settings = replace(settings, group_size=stride)
     if "advantage" in steps.has:
         correct, other = verdict.correct[chosen[whole.step_of]], steps.advantage
     else:
         correct = trace(steps, Suspect("", settings)).values
         other = trace(steps, Suspect(name, settings)).values
     away = distance(correct, other)
-    order = _shown_rows(steps, away, name, settings, min(most, MOST_ROWS))
+    order = _shown_rows(steps, away, stride, min(most, MOST_ROWS))
     table, note = _table(steps, order)
     if left := steps.rows - len(order):
         note += (
@@ -132,34 +128,26 @@ def _bug_of(verdict: Verdict, step: object) -> str:
 
 
 def _shown_rows(
-    steps: LoggedSteps, away: np.ndarray, name: str, settings: Settings, most: int
+    steps: LoggedSteps, away: np.ndarray, stride: int, most: int
 ) -> np.ndarray:
-    """int64: the rows that are shown, in the log's order: the whole groups that
-    are worst by `away`; or where strides count, the rows around the worst of
-    them, from a place where a stride and a group begin."""
+    """int64, in the log's order: the rows of whole groups from that of the row
+    that is worst by `away` on, and from a place where a stride begins."""
     if steps.rows <= most:
         return np.arange(steps.rows)
-    code, sizes = steps.batch.prompt_index.numpy(), steps.groups.size
-    largest = np.zeros(len(sizes))
-    np.maximum.at(largest, code, away)
-    groups = np.argsort(-largest, kind="stable")
-    if not name or not cuts_by_place(name):
-        ordered = np.argsort(np.argsort(groups)[code], kind="stable")
-        fitting = int((np.cumsum(sizes[groups]) <= most).sum())
-        worst = ordered[: sizes[groups][: max(fitting, 1)].sum()]
-        return np.sort(worst[:most])
-    size, worst = settings.group_size or 1, groups[0]
-    bounds = np.append(np.sort(steps.groups.first), steps.rows)
-    first = int(steps.groups.first[worst])
-    start = int(bounds[(bounds % size == 0) & (bounds <= first)].max(initial=0))
-    end = int(bounds[bounds <= start + most].max())
-    return np.arange(start, end if end > first else first + int(sizes[worst]))
+    code = steps.batch.prompt_index.numpy()
+    by_group, worst = np.argsort(code, kind="stable"), code[np.argmax(away)]
+    bounds = np.cumsum([0, *steps.groups.size])
+    first, last = bounds[worst : worst + 2]
+    begin = bounds[(bounds % stride == 0) & (bounds <= first)].max()
+    begin = begin if last - begin <= most else first
+    end = max(last, bounds[bounds <= begin + most].max())
+    return np.sort(by_group[begin:end][:most])
 
 
 def _table(steps: LoggedSteps, order: np.ndarray) -> tuple[Table, str]:
     """The rows as a table, and what it cannot hold."""
     b, note = steps.batch, ""
-    columns: dict[str, list[Any]] = {
+    columns = {
         "prompt": [f"p{code}" for code in b.prompt_index.numpy()[order]],
         "reward": b.reward.numpy()[order].tolist(),
     }
@@ -176,10 +164,7 @@ def _table(steps: LoggedSteps, order: np.ndarray) -> tuple[Table, str]:
             )
             lengths, width = np.minimum(lengths, 1), 1
         columns["mask"] = [[t < n for t in range(width)] for n in lengths.tolist()]
-    rows: list[Mapping[str, Any]] = [
-        dict(zip(columns, values)) for values in zip(*columns.values())
-    ]
-    return Table.of(rows), note
+    return Table.of([dict(zip(columns, row)) for row in zip(*columns.values())]), note
 
 
 def state_of(rows: StepRows, scenario: Scenario) -> State:
@@ -197,9 +182,7 @@ def failing_test(
     frame = verdict.frame
     off = frame[frame["bug"] != ""] if len(frame) else frame
     if not len(off):
-        raise GradebookError(
-            key="step", expected="a step that names a suspect", found="none"
-        )
+        raise refuse("a step that names a suspect", "none", "step")
     smallest = off.sort_values("rows", kind="stable")["step"].iloc[0]
     rows = step_rows(verdict, smallest, MOST_ROWS)
     return pytest_file(state_of(rows, load(rows.bug)), link)
@@ -208,7 +191,7 @@ def failing_test(
 def what_if(steps: LoggedSteps, asked: Asked) -> pd.DataFrame:
     """Where the faulty engines would differ from the correct one on these
     rows, under GRPO with the settings that were declared: one row for each bug
-    that the columns allow and each step, where any can be computed.
+    that the columns allow and each step, where all can be computed.
 
     Columns: step, estimator, bug, rows_off, flips, groups_affected,
     largest (the largest difference), row (where, counted from 0 in the
@@ -218,36 +201,36 @@ def what_if(steps: LoggedSteps, asked: Asked) -> pd.DataFrame:
     if not asked.by_engine:
         return pd.DataFrame()
     settings = replace(ESTIMATORS["grpo"], **asked.declared)
-    first: dict[str, Suspect] = {}
+    parts: dict[str, pd.DataFrame] = {}
     for suspect in suspects(steps, (settings,), group_size=asked.group_size):
-        first.setdefault(suspect.bug, suspect)
-    parts = []
-    for name, suspect in first.items():
-        try:
-            faulty = trace(steps, suspect).values
-            correct = trace(steps, suspect.correct).values
-        except GradebookError:
+        if suspect.bug in parts:
             continue
-        off = distance(correct, faulty) > DUST
-        columns: Mapping[str, Any] = apart(steps, correct, faulty, off)
-        row = columns["row"] + steps.starts
-        part = pd.DataFrame({"step": steps.labels, "bug": name, **columns})
-        part = part.assign(correct=correct[row], faulty=faulty[row], place=part.index)
-        parts.append(part.assign(rows_off=steps.total(off)))
+        faulty = trace(steps, suspect).values
+        correct = trace(steps, suspect.correct).values
+        if np.isfinite(faulty + correct).all():
+            off = distance(correct, faulty) > DUST
+            lines = pd.DataFrame(apart(steps, correct, faulty, off))
+            row = lines["row"].to_numpy() + steps.starts
+            parts[suspect.bug] = lines.assign(
+                step=steps.labels,
+                estimator=Reading.of(settings).title,
+                bug=suspect.bug,
+                rows_off=steps.total(off),
+                correct=correct[row],
+                faulty=faulty[row],
+                place=lines.index,
+            )
     if not parts:
         return pd.DataFrame()
-    order = {"place": True, "flips": False, "largest": False}
-    lines = pd.concat(parts).sort_values(
-        [*order], ascending=[*order.values()], kind="stable"
-    )
-    lines["estimator"] = Reading.of(settings).title
+    lines, order = pd.concat(parts.values()), ["place", "flips", "largest"]
+    lines = lines.sort_values(order, ascending=[True, False, False], kind="stable")
     return lines.drop(columns="place").reset_index(drop=True)
 
 
 def sentences(lines: pd.DataFrame) -> list[str]:
     """What each engine would compute, a sentence for each bug."""
     texts = []
-    for _, line in by_bug(lines).iterrows():
+    for line in by_bug(lines).to_dict("records"):
         name = bug(line["bug"]).title
         if not line["steps"]:
             same = f"{name}: both engines would give the same numbers"

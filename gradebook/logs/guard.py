@@ -26,13 +26,7 @@ from gradebook.core.columns import ALL
 from gradebook.core.errors import GradebookError, refuse
 from gradebook.core.formatting import digits_apart, signed
 from gradebook.logs.judging import space
-from gradebook.logs.judging.fit import (
-    TYPES,
-    WRITTEN,
-    Rounding,
-    Ruler,
-    distance,
-)
+from gradebook.logs.judging.fit import WRITTEN, Rounding, Ruler, distance
 from gradebook.logs.judging.judge import judge
 from gradebook.logs.judging.reading import Reading, asked_of
 from gradebook.logs.judging.search import quiet, search
@@ -181,8 +175,7 @@ class Guard:
         steps = to_logged({**rows.columns, "reward": reward, "step": step})
         # Only a type of few digits rounds what a trainer holds.
         advantage, rewards = (
-            Rounding(kind=kind if kind in TYPES else "")
-            for kind in (rows.types["advantage"], rows.types["reward"])
+            Rounding.as_type(rows.types[name]) for name in ("advantage", "reward")
         )
         ruler, asked = Ruler(steps, advantage, rewards), self._asked
         if quiet(steps).all():

@@ -12,8 +12,8 @@ from gradebook.bugs import BUGS
 from gradebook.cases.scenario import bug
 from gradebook.core.lazy_pandas import pd
 from gradebook.logs.explore import what_if
-from gradebook.logs.judging.fit import ruler_of
-from gradebook.logs.judging.judge import OFF, Judgement, blank, by_step, judge
+from gradebook.logs.judging.fit import Rounding, ruler_of
+from gradebook.logs.judging.judge import OFF, blank, by_step, judge
 from gradebook.logs.judging.reading import asked_of
 from gradebook.logs.judging.suspects import can_show, telling_columns
 from gradebook.logs.judging.verdict import (
@@ -74,13 +74,9 @@ def check_log(
     recorded = log.recording.declared if log.recording else {}
     settings = {**recorded, **(declared or {})}
     asked = asked_of(settings, group_size, log.columns.trusted)
+    read = _read(log, settings)
     if not len(log.table):
-        why = "broken steps" if log.broken_cells else "no steps"
-        if "advantage" not in log.columns.role:
-            why = "no advantages"
-        return Verdict(
-            cannot_tell(why), "cannot tell", declared=settings, **_of_log(log, 0)
-        )
+        return read
     reading = read_as_trl(log.table, log.columns, weights, group_size)
     steps = logged(log.table, log.columns, reading)
     ruler = ruler_of(steps, log.types, places)
@@ -105,16 +101,16 @@ def check_log(
     first = frame[frame["verdict"].isin(OFF)][:1]
     fitting = frame[frame["verdict"] == j.verdict] if j.estimator else frame[:0]
     unchecked, unchecked_bugs = _unchecked(steps.has)
-    about_log = _of_log(log, len(frame))
-    left_out = _left_out(log, len(log.table) - steps.rows)
-    notes = (*left_out, *about_log["incomplete"], *reading.notes, *_judged(j))
-    sentence = sentence_of(j, settings, log.columns.shown())
-    if log.empty_advantages:
-        rows = count(log.empty_advantages, "row has", "rows have")
-        sentence += f" {rows} an empty advantage: their steps are not judged."
-    return Verdict(
-        sentence,
-        j.verdict,
+    notes = (
+        *_notes(log, len(log.table) - steps.rows, ruler.advantage),
+        *read.incomplete,
+        *reading.notes,
+        *unchecked_bugs,
+    )
+    return replace(
+        read,
+        sentence=sentence_of(j, settings, log.columns.shown()) + _empty(log),
+        verdict=j.verdict,
         bug=j.bug,
         asks=tuple(s.bug for s in j.asks),
         estimator=j.reading.estimator if j.reading else "",
@@ -127,38 +123,49 @@ def check_log(
         row=next(map(int, first["row"]), None),
         flips=int(frame["flips"].sum()),
         steps_fitted=len(fitting),
+        steps_judged=len(frame),
+        steps_read=read.steps_read + len(frame),
         ties=ties_of(j),
-        notes=(*notes, *unchecked_bugs),
+        notes=notes,
         near=near_miss(j),
         unchecked=unchecked,
         weights=reading.weights,
-        declared=settings,
         frame=frame,
         what_if=pd.DataFrame() if "advantage" in steps.has else what_if(steps, asked),
         steps=steps,
         correct=j.correct,
         suspects=tuple(j.candidates.suspects),
-        **about_log,
     )
 
 
-def _of_log(log: Log, judged: int) -> dict[str, Any]:
-    """What reading the log tells a verdict on so many steps."""
+def _read(log: Log, declared: Mapping[str, object]) -> Verdict:
+    """The verdict before anything is judged: what reading the log told."""
+    why = "broken steps" if log.broken_cells else "no steps"
+    if "advantage" not in log.columns.role:
+        why = "no advantages"
     missing = log.recording.missing() if log.recording else {}
-    return {
-        "steps_judged": judged,
-        "steps_read": judged + len(log.broken_steps) + len(missing),
-        "rows": log.rows,
-        "columns": log.columns.shown(),
-        "files": tuple(Path(s.name).name for s in log.sources),
-        "broken": tuple(" ".join(str(e).split()) for e in log.broken),
-        "broken_cells": log.broken_cells,
-        "broken_files": log.broken_files,
-        "empty_advantages": log.empty_advantages,
-        "incomplete": tuple(_incomplete(log)),
-        "missing_ranks": missing,
-        "problems": log.recording.problems if log.recording else (),
-    }
+    return Verdict(
+        cannot_tell(why) + _empty(log),
+        "cannot tell",
+        steps_read=len(log.broken_steps) + len(missing),
+        rows=log.rows,
+        columns=log.columns.shown(),
+        files=tuple(Path(s.name).name for s in log.sources),
+        declared=declared,
+        broken=tuple(" ".join(str(e).split()) for e in log.broken),
+        broken_cells=log.broken_cells,
+        broken_files=log.broken_files,
+        empty_advantages=log.empty_advantages,
+        incomplete=tuple(_incomplete(log)),
+        missing_ranks=missing,
+        problems=log.recording.problems if log.recording else (),
+    )
+
+
+def _empty(log: Log) -> str:
+    rows = count(log.empty_advantages, "row has", "rows have")
+    said = f" {rows} an empty advantage: their steps are not judged."
+    return said if log.empty_advantages else ""
 
 
 def check(
@@ -217,52 +224,31 @@ def _without_weights(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.assign(verdict=verdict)
 
 
-# Notes: {text: whether it is so}
-
-
-def _judged(j: Judgement) -> list[str]:
-    """Notes on a judgement."""
-    rounding = j.candidates.ruler.advantage
-    quiet = int((j.frame["verdict"] == "cannot tell").sum())
-    allowed = "that much is allowed for where nothing fits exactly"
-    steps = f"{quiet:,} of {count(len(j.frame), 'step')}"
-    notes = {
-        f"Advantages are {rounding.words}; {allowed}.": bool(rounding),
-        f"{steps} can tell nothing; they agree with the verdict.": (
-            quiet and j.verdict in ("correct", "other", "suspect")
-        ),
-    }
-    return [note for note, is_so in notes.items() if is_so]
-
-
 def _incomplete(log: Log) -> list[str]:
-    """What a recording lacks; nothing for another log."""
+    """Notes on what a recording lacks; none for another log."""
     if log.recording is None:
         return []
     missing, problems = log.recording.missing(), log.recording.problems
-    some = [
-        f"step {step}: {'rank' if len(ranks) == 1 else 'ranks'}"
-        f" {', '.join(map(str, ranks))}"
-        for step, ranks in missing.items()
-    ]
+    ranks = [f"step {s}: {', '.join(map(str, r))}" for s, r in missing.items()]
     notes = {
         f"{count(len(missing), 'step is', 'steps are')} not judged, since rows of some"
-        f" ranks are missing ({_first(some)}).": missing,
+        f" ranks are missing ({_first(ranks)}).": missing,
         f"The recording has {count(len(problems), 'problem')}: {_first(problems)}": (
             problems
         ),
         "Advantages differ between the tokens of a row; the mean over its unmasked"
         " tokens is judged.": log.recording.by_token,
     }
-    return [note for note, is_so in notes.items() if is_so]
+    return [note for note in notes if notes[note]]
 
 
 def _first(items: Sequence[str]) -> str:
     return "; ".join([*items[:NAMED], *["…"][: len(items) > NAMED]])
 
 
-def _left_out(log: Log, set_apart: int) -> list[str]:
-    """What of a log is not judged, and what was brought together."""
+def _notes(log: Log, set_apart: int, rounding: Rounding) -> list[str]:
+    """What of a log is not judged, what was brought together, and what is
+    allowed for."""
     steps = count(len(log.broken_steps), "step is", "steps are")
     if log.without:
         steps = f"all {count(log.without, 'row')} of these prompts are"
@@ -278,8 +264,10 @@ def _left_out(log: Log, set_apart: int) -> list[str]:
         " run; each time is judged by itself.": log.repeated,
         f"{count(log.broken_cells, 'broken cell was', 'broken cells were')} left out;"
         f" {steps} not judged for it.": log.broken_cells,
+        f"Advantages are {rounding.words}; that much is allowed for where nothing fits"
+        " exactly.": rounding,
     }
-    return [note for note, is_so in notes.items() if is_so]
+    return [note for note in notes if notes[note]]
 
 
 def _unchecked(has: frozenset[str]) -> tuple[str, list[str]]:
@@ -287,14 +275,14 @@ def _unchecked(has: frozenset[str]) -> tuple[str, list[str]]:
     the full list."""
     lines, missing = [], list[str]()
     for record in map(bug, BUGS):
-        if not record.in_advantages:
+        if record.in_advantages and not can_show(record, has):
+            lines.append(f"Not checked: {record.title}. That needs {record.tells}.")
+            missing += [c for c in telling_columns(record) if c not in has]
+        elif not record.in_advantages:
             lines.append(
                 f"Not checked: {record.title}. It leaves no trace in advantages; that"
                 f" needs {record.tells}."
             )
-        elif not can_show(record, has):
-            lines.append(f"Not checked: {record.title}. That needs {record.tells}.")
-            missing += [c for c in telling_columns(record) if c not in has]
     names = ", ".join(dict.fromkeys(missing))
     line = f"More could be checked with the columns {names}." if names else ""
     return line, lines

@@ -40,12 +40,6 @@ WORST = {
 }
 """Columns of the table of the worst steps, with their titles."""
 
-LEVELS = {0: "notice", 1: "error", 2: "warning"}
-"""How grave GitHub shows a verdict, by its exit code."""
-
-ANNOTATED = 5
-"""So many steps are annotated."""
-
 
 def facts(verdict: Verdict) -> list[tuple[str, str]]:
     """What was read and what it came to, in short; what there is nothing of is
@@ -102,23 +96,22 @@ def report(verdict: Verdict) -> str:
 def _bars(frame: pd.DataFrame) -> list[dict[str, Any]]:
     """A bar a step, as high as the correct numbers are far; steps share one
     where there are many. A mark says the verdict without colour."""
-    share = -(-len(frame) // BARS)
-    width = 720 / -(-len(frame) // share)
     far = frame["correct_residual"]
     far = far.where(frame["verdict"].isin(OFF) & far.between(0, 1e300), 0.0)
-    bars = []
-    for bar, (_, part) in enumerate(frame.groupby(np.arange(len(frame)) // share)):
-        verdict = min(part["verdict"], key=[*MARKS].index)
-        bars.append(
-            {
-                "kind": verdict.replace(" ", "-"),
-                "x": bar * width,
-                "width": max(width - 0.6, 0.6),
-                "height": 6 + 74 * far[part.index].max() / max(far.max(), 1e-12),
-                "mark": MARKS[verdict] if width >= 12 else "",
-            }
-        )
-    return bars
+    bar = np.arange(len(frame)) // -(-len(frame) // BARS)
+    heights = 6 + 74 * far.groupby(bar).max() / max(far.max(), 1e-12)
+    width = 720 / len(heights)
+    verdicts = frame["verdict"].groupby(bar).agg(lambda v: min(v, key=[*MARKS].index))
+    return [
+        {
+            "kind": verdict.replace(" ", "-"),
+            "x": place * width,
+            "width": max(width - 0.6, 0.6),
+            "height": height,
+            "mark": MARKS[verdict] if width >= 12 else "",
+        }
+        for place, (verdict, height) in enumerate(zip(verdicts, heights))
+    ]
 
 
 def github(verdict: Verdict, place: str) -> str:
@@ -128,7 +121,8 @@ def github(verdict: Verdict, place: str) -> str:
 
     Source: docs.github.com, "Workflow commands for GitHub Actions".
     """
-    level, title = LEVELS[verdict.exit_code], f"gradebook: {place}"
+    level = ("notice", "error", "warning")[verdict.exit_code]
+    title = f"gradebook: {place}"
     lines = [(level, title, text) for text in (verdict.sentence, *_steps(verdict))]
     notes = [*verdict.broken, *verdict.notes]
     if verdict.exit_code and notes:
@@ -150,7 +144,7 @@ def _steps(verdict: Verdict) -> list[str]:
         f"Step {step['step']}, row {step['row']}: off by"
         f" {short(step['correct_residual'], 3)}; rows with another sign:"
         f" {step['flips']}."
-        for _, step in worst_steps(verdict, ANNOTATED).iterrows()
+        for step in worst_steps(verdict, 5).to_dict("records")
     ]
 
 

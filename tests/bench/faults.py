@@ -66,8 +66,8 @@ output/takehome.py | return FORMULA.sub | return re.compile("$^").sub | output/t
 output/rendering.py | text = json.dumps(value, ensure_ascii=False) | text = json.dumps(value) | output/test_export.py
 output/takehome.py | [wrong, right] if differs else [right, wrong] | [right, wrong] if differs else [wrong, right] | output/test_export.py
 output/takehome.py | tolerance = min(LOOSE, wrong / 10) if catches else LOOSE | tolerance = LOOSE | output/test_pytest_file.py
-logs/report.py | f"%{ord(c):02X}" | f"%{ord(c):03X}" | logs/test_ci_formats.py
-logs/report.py | {0: "", 1: "failure", 2: partly} | {0: "", 1: partly, 2: "failure"} | logs/test_ci_formats.py
+logs/report.py | f"%{ord(c):02X}" | f"%{ord(c):03X}" | logs/test_check_cli.py
+logs/report.py | {0: "", 1: "failure", 2: partly} | {0: "", 1: partly, 2: "failure"} | logs/test_check_cli.py
 logs/read/columns.py | np.where(flags == keeps, whole, flags * 0) | np.where(flags != keeps, whole, flags * 0) | logs/test_asks.py
 logs/read/log.py | near if (bad & unknown).any() else bad | bad | logs/test_logs_readers.py
 logs/trl.py | cut = max( | cut = min( | logs/test_check_trl.py

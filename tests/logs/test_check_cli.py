@@ -1,10 +1,12 @@
-"""python -m gradebook check, as a shell runs it, and the exit codes."""
+"""python -m gradebook check, as a shell runs it: exit codes, and the verdict as JSON,
+annotations and a JUnit report."""
 
 import json
 import os
 import subprocess
 import sys
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 from logs.made import made
@@ -33,7 +35,7 @@ def run(capsys):
 
 @pytest.fixture
 def faulty(tmp_path):
-    path = tmp_path / "run.csv"
+    path = tmp_path / "run,1.csv"
     made("partial_groups").to_csv(path, index=False)
     return path
 
@@ -54,22 +56,22 @@ def test_a_shell_gets_1_for_a_suspect_and_machines_can_read_it(faulty):
 @pytest.mark.parametrize(
     "arguments",
     [
-        ("check", "no such file.csv"),
-        ("check", "README.md"),
-        (),
-        ("check",),
-        ("frobnicate",),
-        ("check", str(TRL), "--weights", "1,x"),
-        ("check", str(TRL), "--weights", "1"),
-        ("check", str(TRL), "--group-size", "0"),
-        ("check", str(TRL), "--column", "reward"),
-        ("check", str(TRL), "--column", "reward=nothing"),
-        ("check", str(TRL), "--column", "colour=vowels"),
-        ("check", str(TRL), "--html", "/no/such/folder/out.html"),
+        "check nofile.csv",
+        "check README.md",
+        "",
+        "check",
+        "frobnicate",
+        f"check {TRL} --weights 1,x",
+        f"check {TRL} --weights 1",
+        f"check {TRL} --group-size 0",
+        f"check {TRL} --column reward",
+        f"check {TRL} --column reward=nothing",
+        f"check {TRL} --column colour=vowels",
+        f"check {TRL} --html /no/such/folder/out.html",
     ],
 )
 def test_bad_input_is_one_line_and_exits_2(run, arguments):
-    code, _, err = run(*arguments)
+    code, _, err = run(*arguments.split())
     assert code == 2
     assert len(err.strip().splitlines()) == 1 and "Traceback" not in err
 
@@ -99,11 +101,61 @@ def test_the_report_and_the_test_file_are_written(run, faulty, tmp_path):
     compile(test.read_text(), str(test), "exec")
 
 
-def test_a_log_cannot_move_the_cursor(run, tmp_path):
-    path = tmp_path / "run.csv"
-    log = made(steps=2)
-    log["step"] = ["\x1b[2J" + str(s) for s in log["step"]]
-    log["advantage"] += 1
-    log.to_csv(path, index=False)
-    _, out, _ = run("check", path)
-    assert "\x1b" not in out
+def test_a_suspect_is_an_error_with_its_worst_steps(faulty, run):
+    plain = run("check", faulty)[1].splitlines()[0]
+    code, text, _ = run("check", faulty, "--format", "github")
+    first, *steps = text.splitlines()
+    assert code == 1
+    title = str(faulty).replace(":", "%3A").replace(",", "%2C")
+    assert first == f"::error title=gradebook%3A {title}::{plain}"
+    assert steps[0].startswith("::error title=gradebook%3A")
+    assert ", row " in steps[0] and "off by" in steps[0]
+
+
+def test_a_correct_log_is_one_notice(run, tmp_path):
+    made().to_csv(tmp_path / "run.csv", index=False)
+    code, text, _ = run("check", tmp_path, "--format", "github")
+    (only,) = text.splitlines()
+    assert code == 0 and only.startswith("::notice title=gradebook%3A ")
+
+
+def test_a_log_cannot_move_the_cursor_or_end_an_annotation(tmp_path, run):
+    frame = made(steps=3)
+    frame["step"] = frame["step"].map(lambda s: f"\x1b[2J50%\n::error::{s}")
+    frame["advantage"] = frame["advantage"] + 1
+    frame.to_parquet(tmp_path / "log.parquet")
+    assert "\x1b" not in run("check", tmp_path)[1]
+    code, text, _ = run("check", tmp_path, "--format", "github")
+    assert code == 2
+    assert "50%25%0A::error::1" in text
+    assert not any(line.startswith("::error::") for line in text.splitlines())
+
+
+@pytest.mark.parametrize(
+    "bug, lacking, code, tag",
+    [
+        ("", "", 0, None),
+        ("partial_groups", "", 1, "failure"),
+        ("", "advantages", 2, "skipped"),
+        ("", "a number", 2, "error"),
+    ],
+)
+def test_a_junit_report_has_one_test(tmp_path, run, bug, lacking, code, tag):
+    frame = made(bug).astype({"reward": object})
+    if lacking == "a number":
+        frame.loc[0, "reward"] = "much"
+    if lacking == "advantages":
+        frame = frame.drop(columns="advantage")
+    path = str(tmp_path / "run.csv")
+    frame.to_csv(path, index=False)
+    plain = run("check", path)[1].splitlines()[0]
+    exit_code, text, _ = run("check", path, "--format", "junit")
+    assert exit_code == code
+    (suite,) = ElementTree.fromstring(text)
+    names = {"failure": "failures", "error": "errors", "skipped": "skipped"}
+    for kind, count in names.items():
+        assert int(suite.get(count)) == (kind == tag)
+    (case,) = suite
+    assert case.get("name") == path
+    assert [e.tag for e in case] == ([tag] if tag else []) + ["system-out"]
+    assert not tag or case[0].get("message") == plain

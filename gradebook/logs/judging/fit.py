@@ -45,32 +45,31 @@ TYPES = {"bfloat16": 2.0**-8, "float16": 2.0**-11}
 
 @dataclass(frozen=True)
 class Rounding:
-    """How a column was rounded when it was written: to decimals, or to a
-    number type of few digits."""
+    """How a column was rounded when it was written, in `words`: each number was
+    moved by at most `share` of its size and `half`."""
 
-    places: int | None = None
-    kind: str = ""
+    words: str = ""
+    share: float = 0.0
+    half: float = 0.0
+
+    @classmethod
+    def to(cls, places: int) -> Rounding:
+        """To so many decimals."""
+        return cls(f"rounded to {places} decimals", half=0.501 * 10.0**-places)
+
+    @classmethod
+    def as_type(cls, name: str) -> Rounding:
+        """To a number type; none to one of many digits."""
+        if name not in TYPES:
+            return cls()
+        return cls(f"stored as {name}", share=1.01 * TYPES[name], half=1e-7)
 
     def __bool__(self) -> bool:
-        return self.places is not None or bool(self.kind)
+        return bool(self.words)
 
     def of(self, values: np.ndarray) -> np.ndarray:
         """How far rounding may have moved each number. [R]"""
-        if self.kind:
-            size = np.abs(np.where(np.isfinite(values), values, 0))
-            return TYPES[self.kind] * 1.01 * size + 1e-7
-        half = 0.0 if self.places is None else 0.501 * 10.0**-self.places
-        return np.full(len(values), half)
-
-    @property
-    def words(self) -> str:
-        """ "rounded to 3 decimals"."""
-        if self.kind:
-            return f"stored as {self.kind}"
-        return f"rounded to {self.places} decimals"
-
-
-UNROUNDED = Rounding()
+        return self.share * np.abs(np.where(np.isfinite(values), values, 0)) + self.half
 
 
 def rounding_of(values: np.ndarray, kind: str = "") -> Rounding:
@@ -80,28 +79,28 @@ def rounding_of(values: np.ndarray, kind: str = "") -> Rounding:
     Two different numbers are enough for decimals if neither stands exactly
     in binary with few digits. Types are compared after float32.
 
-    >>> rounding_of(np.array([0.333, -0.667])), bool(rounding_of(np.array([0.5])))
-    (Rounding(places=3, kind=''), False)
+    >>> rounding_of(np.array([0.333, -0.667])).words, rounding_of(np.array([0.5])).words
+    ('rounded to 3 decimals', '')
     """
     if kind in TYPES:
-        return Rounding(kind=kind)
+        return Rounding.as_type(kind)
     some = values[:: len(values) // LOOKED_AT + 1]
     sizes = np.unique(np.abs(some[np.isfinite(some)]))
     sizes = sizes[(sizes > 0) & (sizes < 1e6)]
     telling = sizes[sizes * 64 != np.round(sizes * 64)]
     single = torch.from_numpy(sizes.astype("float32"))
-    for short in TYPES if len(sizes) > 1 and len(telling) else ():
-        stored = single.to(getattr(torch, short)).float()
+    for name in TYPES if len(sizes) > 1 and len(telling) else ():
+        stored = single.to(getattr(torch, name)).float()
         if np.isclose(stored, single, rtol=1e-7, atol=0).all():
-            return Rounding(kind=short)
+            return Rounding.as_type(name)
     if kind.startswith("text "):
         places = int(kind.removeprefix("text "))
-        return Rounding(places) if places <= 8 else UNROUNDED
+        return Rounding.to(places) if places <= 8 else Rounding()
     for places in range(1, 8) if len(telling) > 1 else ():
         away = np.abs(sizes - np.round(sizes, places))
         if bool((away <= 6e-8 * sizes + 1e-12).all()):
-            return Rounding(places)
-    return UNROUNDED
+            return Rounding.to(places)
+    return Rounding()
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,13 +146,12 @@ class Ruler:
     are rows that need not fit."""
 
     steps: LoggedSteps
-    advantage: Rounding = UNROUNDED
-    reward: Rounding = UNROUNDED
+    advantage: Rounding = Rounding()
+    reward: Rounding = Rounding()
     ignored: np.ndarray | None = None
 
     @cached_property
     def rewards(self) -> np.ndarray:
-        """float64 [R]"""
         return self.steps.batch.reward.numpy().astype("float64")
 
     @cached_property
@@ -164,12 +162,10 @@ class Ruler:
 
     @cached_property
     def base(self) -> np.ndarray:
-        """float64 [R] allowed without any rounding."""
         return BASE * self.size
 
     @cached_property
     def written(self) -> np.ndarray:
-        """float64 [R] what rounding of the advantages may do."""
         return self.advantage.of(self.steps.advantage)
 
     @cached_property
@@ -265,16 +261,13 @@ def apart(
 
 
 def ruler_of(
-    steps: LoggedSteps,
-    kinds: Mapping[str, str] | None = None,
-    places: int | None = None,
+    steps: LoggedSteps, kinds: Mapping[str, str], places: int | None = None
 ) -> Ruler:
     """The ruler of a log: `kinds` are the types of its columns, `places` the
     decimals that advantages were rounded to."""
-    kinds = kinds or {}
-    advantage = Rounding(places)
-    if places is None:
-        advantage = rounding_of(steps.advantage, kinds.get("advantage", ""))
+    advantage = rounding_of(steps.advantage, kinds.get("advantage", ""))
+    if places is not None:
+        advantage = Rounding.to(places)
     ruler = Ruler(steps, advantage)
     quarters = ruler.rewards * 64
     if (quarters == np.round(quarters)).all():

@@ -3,7 +3,9 @@ declared, as a question to readings and as settings of the engine."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -43,23 +45,25 @@ COMPUTATIONS: Mapping[tuple[str, str, str], tuple[str, str]] = {
 as a declaration writes it, and its title. Others are named by their parts."""
 
 BASELINE_WORDS = {
-    "none": "the reward",
     "group_mean": "the reward minus the group's mean",
-    "batch_mean": "the reward minus the batch's mean",
-    "batch_others": "the reward minus the mean of the batch's other rows",
     "leave_one_out": "leave-one-out",
-    "length_weighted_mean": "OPO",
+    "batch_mean": "the reward minus the batch's mean",
+    "none": "the reward",
     "second_best": "Pass@k",
+    "length_weighted_mean": "OPO",
+    "batch_others": "the reward minus the mean of the batch's other rows",
 }
 SCALE_WORDS = {
-    "none": "",
     "group_std": " over the group's deviation",
+    "none": "",
     "batch_std": " over the batch's deviation",
     "others_std": " over the deviation of the other rows",
     "advantage_std": " over the batch's deviation of the advantages",
     "nonzero_share": " over the share of rewards other than 0",
     "group_mean": " over the group's mean",
 }
+"""The baselines and the scales of the space, the usual ones first."""
+
 GROUPING_WORDS = {
     "runs": "by draw: equal prompts that stand together",
     "text": "by prompt text",
@@ -128,12 +132,10 @@ class Reading:
 
     @property
     def divides(self) -> bool:
-        """eps and ddof take part."""
         return self.scale.endswith("_std")
 
     @property
     def adds_eps(self) -> bool:
-        """eps takes part."""
         return self.divides or self.scale == "group_mean"
 
     @property
@@ -158,13 +160,14 @@ class Reading:
     def columns(self) -> tuple[str, ...]:
         """The columns whose meaning the reading rests on, beside prompt, reward
         and advantage."""
+        by_length = self.over == "tokens" or self.baseline == "length_weighted_mean"
         rests = {
-            "length": self.over == "tokens" or self.baseline == "length_weighted_mean",
+            "length": by_length,
             "steps": self.over == "transitions",
             "eos": self.rows == "ended",
             "text": "text" in self.grouping,
         }
-        return tuple(column for column, is_so in rests.items() if is_so)
+        return tuple(column for column in rests if rests[column])
 
     @property
     def is_of_engine(self) -> bool:
@@ -174,12 +177,8 @@ class Reading:
     @property
     def couples_prompts(self) -> bool:
         """A row's advantage depends on rows of other prompts."""
-        of_batch = ("batch_std", "advantage_std", "nonzero_share")
-        return (
-            self.baseline.startswith("batch")
-            or self.scale in of_batch
-            or bool(self.second)
-        )
+        of_batch = self.scale in ("batch_std", "advantage_std", "nonzero_share")
+        return of_batch or self.baseline.startswith("batch") or bool(self.second)
 
     @property
     def settings(self) -> Settings:
@@ -270,39 +269,34 @@ class Asked:
     @property
     def by_engine(self) -> bool:
         """An engine computes what was declared."""
-        names = ("baseline", "scale")
-        return all(self.declared.get(n, "none") in CHOICES[n] for n in names)
-
-    @property
-    def reward_clip(self) -> float | None:
-        """The clip of the rewards that was declared."""
-        return self.declared.get("reward_clip")
+        return self.reading(()).is_of_engine
 
     def reading(self, beside: Sequence[Reading]) -> Reading:
         """The computation that was declared; what was not is as in the readings
         that it stands `beside`."""
-        grpo = Reading("group_mean", "group_std", eps=1e-6, lone_row="raw")
+        grpo = Reading("group_mean", "group_std", eps=1e-6)
         like = next((r for r in beside[:3] if r.is_of_engine), grpo)
         usual = (r for r in beside[:6] if r.divides and r.eps_at == "after")
         divided = next(usual, grpo)
-        named: dict[str, Any] = {
-            **Settings(lone_row=like.lone_row or "raw"),
+        named = {
             "baseline": like.baseline,
             "scale": like.scale,
             "ddof": divided.ddof,
             "eps": divided.eps,
+            "lone_row": like.lone_row or "raw",
             **self.declared,
         }
+        second = f"tokens {named.get('whiten_ddof', 1)}"
         return Reading(
             named["baseline"],
             named["scale"],
             named["ddof"],
             named["eps"],
-            about=named["spread_about"],
+            about=named.get("spread_about", "mean"),
             lone_row=named["lone_row"],
-            second=f"tokens {named['whiten_ddof']}" if named["whiten_tokens"] else "",
-            rows="ended" if named["mask_no_eos"] else "flagged",
-            clip=named["reward_clip"],
+            second=second if named.get("whiten_tokens") else "",
+            rows="ended" if named.get("mask_no_eos") else "flagged",
+            clip=named.get("reward_clip"),
         )
 
     def wanted(self, r: Reading) -> bool:
@@ -362,17 +356,14 @@ def _of_estimator(name: object) -> dict[str, Any]:
     if estimator in ESTIMATORS:
         settings = ESTIMATORS[estimator]
         return {k: settings[k] for k in ("baseline", "scale", "whiten_tokens")}
-    for (baseline, scale, over), (title, _) in COMPUTATIONS.items():
-        if title == estimator:
-            whiten = {"whiten_tokens": over == "tokens"}
-            return {"baseline": baseline, "scale": scale, **whiten}
-    baseline, _, scale = estimator.partition("/")
-    if scale and baseline == "reinforce_plus_plus_baseline":
-        return {**_of_estimator(scale), "whiten_tokens": True}
-    if scale and any(n.startswith(baseline) for n, *_ in COMPUTATIONS):
-        return {"baseline": baseline, "scale": scale, "whiten_tokens": False}
-    names = sorted({*ESTIMATORS, *(title for title, _ in COMPUTATIONS.values())})
-    raise refuse("one of " + ", ".join(names), name, "estimator")
+    parts = {named: of for of, (named, _) in COMPUTATIONS.items()}
+    baseline, scale, over = parts.get(estimator, (*estimator.partition("/")[::2], ""))
+    if baseline in BASELINE_WORDS and scale in SCALE_WORDS:
+        whitens = over == "tokens"
+        return {"baseline": baseline, "scale": scale, "whiten_tokens": whitens}
+    raise refuse(
+        "one of " + ", ".join(sorted({*ESTIMATORS, *parts})), name, "estimator"
+    )
 
 
 def _value(name: str, value: Any) -> Any:
@@ -381,22 +372,14 @@ def _value(name: str, value: Any) -> Any:
         expected = "estimator, counts, or one of " + ", ".join(Settings())
         raise refuse(expected, name, name)
     if isinstance(value, str):
-        value = _of_text(name, value.strip())
+        value = value.strip()
+        word = value.lower()
+        if name == "scale":
+            value = SHORT.get(word, value)
+        elif word == "none" and name != "baseline":
+            value = None
+        else:
+            with suppress(ValueError):  # a number, true or false
+                value = json.loads(word)
     check_setting(name, value)
     return value
-
-
-def _of_text(name: str, text: str) -> Any:
-    if name == "scale":
-        return SHORT.get(text.lower(), text)
-    if text.lower() == "none" and name != "baseline":
-        return None
-    words = {"true": True, "false": False}
-    if text.lower() in words:
-        return words[text.lower()]
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return text

@@ -98,7 +98,7 @@ def views(steps: LoggedSteps, asked: Asked) -> Iterator[Rows]:
     masked = asked.declared.get("mask_no_eos")
     if masked is not None:
         counting = ["ended"] if masked else ["flagged", "all"]
-    clip = asked.reward_clip
+    clip = asked.declared.get("reward_clip")
     ways: list[tuple] = [(steps, "prompt", None, clip)]
     ways += [(steps, *grouping) for grouping in groupings(steps)]
     if (part := without_copies(steps)) is not steps:
@@ -173,7 +173,9 @@ def _fitting(
     large = usable & (ruler.steps.worst(sizes) > LARGE)
     for rows in views(ruler.steps, asked):
         candidates.tick()
-        is_usual = rows.grouping == "prompt" and rows.clip == asked.reward_clip
+        is_usual = rows.grouping == "prompt" and rows.clip == asked.declared.get(
+            "reward_clip"
+        )
         if not left.any() and not is_usual:
             break
         part = ruler.on(rows.steps)

@@ -15,7 +15,7 @@ import numpy as np
 
 from gradebook.core.batch import codes
 from gradebook.logs.judging.fit import Fit, Numbers, Ruler
-from gradebook.logs.judging.reading import Reading
+from gradebook.logs.judging.reading import BASELINE_WORDS, SCALE_WORDS, Reading
 from gradebook.logs.logged_steps import LoggedSteps
 
 EPS = (1e-6, 1e-4, 1e-5, 1e-8, 1e-9, 1e-3, 1e-10, 0.0)
@@ -39,24 +39,7 @@ ROWS = ("flagged", "ended", "all")
 """Which rows count: scored rows with tokens, each rollout once; those of
 them that ended; or all rows."""
 
-BASELINES = (
-    "group_mean",
-    "leave_one_out",
-    "batch_mean",
-    "none",
-    "second_best",
-    "length_weighted_mean",
-    "batch_others",
-)
-SCALES = (
-    "group_std",
-    "none",
-    "batch_std",
-    "others_std",
-    "advantage_std",
-    "nonzero_share",
-    "group_mean",
-)
+BASELINES = tuple(BASELINE_WORDS)
 
 OWN_MEAN = ("group_mean", "second_best")
 """Baselines from which nobody measures a deviation but as its mean."""
@@ -122,7 +105,6 @@ class Rows:
 
     @cached_property
     def score(self) -> np.ndarray:
-        """float64 [R]"""
         reward = self.steps.batch.reward.numpy().astype("float64")
         return reward if self.clip is None else reward.clip(-self.clip, self.clip)
 
@@ -153,13 +135,11 @@ class Rows:
 
     @cached_property
     def groups(self) -> Sums:
-        """Statistics by group."""
         of = self.steps.batch.prompt_index.numpy() if self.group is None else self.group
         return Sums(of, self.counted)
 
     @cached_property
     def batch(self) -> Sums:
-        """Statistics by step."""
         return Sums(self.steps.step_of, self.counted)
 
     @cached_property
@@ -217,10 +197,9 @@ class Rows:
             return np.maximum(self.batch.mean(x != 0), 1 / np.maximum(self.batch.n, 1))
         if r.scale == "group_mean":
             return self.groups.mean(x)
-        if r.scale == "group_std":
-            spread = self.groups.spread(x, r.ddof, center)
-        elif r.scale == "batch_std":
-            spread = self.batch.spread(x, r.ddof, center)
+        if r.scale in OF_MEAN:
+            rows = self.groups if r.scale == "group_std" else self.batch
+            spread = rows.spread(x, r.ddof, center)
         elif r.scale == "advantage_std":
             spread = self.batch.spread(x - baseline, r.ddof)
         else:
@@ -299,7 +278,7 @@ def families(rows: Rows, eps: float | None = None) -> Iterator[list[Reading]]:
         for baseline in BASELINES
         if has_length or baseline != "length_weighted_mean"
         for lone_row in (("zero", "raw") if lone and baseline in alone else ("",))
-        for scale in SCALES
+        for scale in SCALE_WORDS
         for about in ("mean", "baseline")
         if about == "mean" or (scale in OF_MEAN and baseline not in OWN_MEAN)
         for ddof in ((1, 0) if scale.endswith("_std") else (1,))

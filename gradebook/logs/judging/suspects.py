@@ -129,23 +129,18 @@ def conventions(
 def settings_beside(
     asked: Asked, readings: Sequence[Reading], steps: LoggedSteps
 ) -> tuple[Settings, ...]:
-    """The settings under which a condition may make a bug of the readings."""
+    """The settings under which a condition may make a bug of the readings: their
+    own, with a scale or without one, and those that are asked for most."""
     usual = [(r.ddof, r.eps) for r in readings[:6] if r.divides and r.eps_at == "after"]
     details = [*dict.fromkeys(usual or DETAILS[:2])][:2]
-    named: list[Changes] = [
-        {"baseline": r.baseline, "scale": r.scale, "lone_row": r.settings.lone_row}
-        for r in readings[:3]
-        if (r.settings.baseline, r.settings.scale) == (r.baseline, r.scale)
-    ]
-    sizes = steps.groups.size  # strides leave a lone row where these are unequal
-    lone = bool((sizes != sizes[0]).any() or sizes[0] == 1)
-    table = conventions(asked, lone, (*named, *SHAPES), details)
-    more = [r.settings for r in readings[:3] if r.over == "tokens"]
+    names = ("baseline", "scale", "lone_row", "whiten_tokens", "whiten_ddof")
+    own = [{name: r.settings[name] for name in names} for r in readings[:3]]
     if readings and readings[0].baseline != "none":
         scale = "none" if readings[0].divides else "group_std"
-        more.append(replace(readings[0].settings, scale=scale))
-    others = [replace(s, **asked.declared) for s in more if table]
-    return tuple(dict.fromkeys((*table, *others)))
+        own.append({**own[0], "scale": scale})
+    sizes = steps.groups.size  # strides leave a lone row where these are unequal
+    lone = bool((sizes != sizes[0]).any() or sizes[0] == 1)
+    return conventions(asked, lone, (*own, *SHAPES), details)
 
 
 def suspects(
@@ -231,32 +226,24 @@ def fit(ruler: Ruler, suspect: Suspect) -> Fit:
     return ruler.fit(trace(ruler.steps, suspect))
 
 
-def proved(suspect: Suspect, steps: LoggedSteps, asked: Asked) -> bool:
-    """No declaration could excuse these numbers, or what was declared does
-    not."""
+def verdict_of(suspect: Suspect, steps: LoggedSteps, asked: Asked) -> str:
+    """What a bug is called that fits where no reading does: "suspect" where no
+    declaration could excuse these numbers, or what was declared does not."""
     record = suspect.record
     if record.stage in HOW_ROWS_COUNT:
-        return main_column(record) in asked.counts & asked.trusted
-    if record.proof == "column":
-        return asked.trusted.issuperset(telling_columns(record))
-    if record.proof == "declaration":
-        return False
-    if record.evidence is not None:
-        return suspect.is_shown
-    if cuts_by_place(suspect.bug):
-        return mixes_strides(suspect, steps)
-    values = steps.advantage[np.isfinite(steps.advantage)]
-    return len(np.unique(values.round(9))) >= DIFFERENT
-
-
-def verdict_of(suspect: Suspect, steps: LoggedSteps, asked: Asked) -> str:
-    """What a bug is called that fits where no reading does."""
-    if proved(suspect, steps, asked):
-        return "suspect"
-    intent = suspect.record.stage in HOW_ROWS_COUNT
-    if asked.is_declared and suspect.record.proof == "declaration" and not intent:
-        return "other"
-    return "asks"
+        proved = main_column(record) in asked.counts & asked.trusted
+    elif record.proof == "column":
+        proved = asked.trusted.issuperset(telling_columns(record))
+    elif record.proof == "declaration":
+        return "other" if asked.is_declared else "asks"
+    elif record.evidence is not None:
+        proved = suspect.is_shown
+    elif cuts_by_place(suspect.bug):
+        proved = mixes_strides(suspect, steps)
+    else:
+        values = steps.advantage[np.isfinite(steps.advantage)]
+        proved = len(np.unique(values.round(9))) >= DIFFERENT
+    return "suspect" if proved else "asks"
 
 
 def telling_columns(record: Bug) -> tuple[str, ...]:

@@ -38,7 +38,6 @@ class Verdict:
 
     sentence          the verdict, then its condition or question
     verdict           correct, other, suspect, asks, cannot tell or none fits
-    bug               the suspect, or the bug that is asked about, or ""
     asks              the bugs that these numbers would be under a condition
     convention        details of the estimator
     settings          the engine's settings for pages that show a step
@@ -46,16 +45,13 @@ class Verdict:
     residual          largest distance of a row from the named computation
     correct_residual  the same from the correct numbers
     step, row         where the correct numbers are first off, or None
-    flips             rows whose sign differs from the correct advantage's
     steps_fitted      steps that the named computation fits
     incomplete        those of the notes that say what a recording lacks
     near              what comes nearest, where nothing fits
     unchecked         one line: the columns that would let more be checked
-    columns           what each of the log's columns was taken for
     broken            what was left out, the first hundred by place
     declared          settings that a person or a recorder named
     missing_ranks     step of a recording -> the ranks that lack a part of it
-    problems          what a recorder could not record
     frame             one row a step: what `check` gives
     what_if           for a log without advantages: the columns of `what_if`
     correct           float64 [R] what is correct beside the `steps` judged
@@ -147,8 +143,7 @@ def _jsonable(value: Any) -> Any:
     return value if isinstance(value, (str, int, float, type(None))) else str(value)
 
 
-Columns = Mapping[str, str]
-"""Role -> the log's own name of a column."""
+Columns = Mapping[str, str]  # role -> the log's own name of a column
 
 SAYS = {
     "mask": "marks the tokens of a response",
