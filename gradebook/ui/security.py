@@ -102,7 +102,7 @@ class Security:
             return await refusal(scope, receive, send)
         # What is open or on its way counts for the requests beside it.
         self._sockets += is_socket
-        self._coming[session] += length
+        self._coming += Counter({session: length})
         try:
             answer = _answering(asked, send)
             if is_socket:
@@ -112,7 +112,7 @@ class Security:
             )
         finally:
             self._sockets -= is_socket
-            self._coming[session] -= length
+            self._coming -= Counter({session: length})
 
     def _refusal(
         self, asked: HTTPConnection, session: str, length: int
@@ -123,11 +123,10 @@ class Security:
         reads = not is_socket and asked.scope["method"] in ("GET", "HEAD")
         # A browser says so where a page of another site asks.
         origin = asked.headers.get("origin")
-        foreign = origin is not None and urlsplit(origin).netloc != asked.headers.get(
-            "host"
-        )
-        if foreign and not reads and origin not in self._origins():
-            return _no(403, "another site's request")
+        if origin is not None and not reads and origin not in self._origins():
+            host = urlsplit(origin).netloc
+            if host != asked.headers.get("host"):
+                return _no(403, "another site's request")
         if asked.scope["path"] == own_path("/_stcore/metrics"):
             return _no(404, "not found")
         is_page = "text/html" in asked.headers.get("accept", "")

@@ -44,22 +44,15 @@ def url(tmp_path):
 
 
 @pytest.fixture
-def another(url, clock):
-    """Opens the database once more, as another server does."""
-    stores = []
-
-    def opened():
-        stores.append(Store(url))
-        return Rooms(stores[-1])
-
+def database(url, clock):
+    opened = Store(url)
     yield opened
-    for one in stores:
-        one.close()
+    opened.close()
 
 
 @pytest.fixture
-def rooms(another):
-    return another()
+def rooms(database):
+    return Rooms(database)
 
 
 @pytest.fixture
@@ -138,14 +131,15 @@ def test_votes_are_counted_as_by_hand(acts):
             made[seat, question] = act
         else:
             refused(rooms.vote, code, seat, question, act)
+    kept = rooms.read(code)
     for question in "qr":
-        expected = Counter(c for (_, q), c in made.items() if q == question)
-        expected.pop(LOOKED, None)
-        assert rooms.read(code).counts.get(question, {}) == dict(expected)
-        assert rooms.read(code).answers(question) == sum(expected.values())
+        votes = Counter(c for (_, q), c in made.items() if q == question)
+        votes.pop(LOOKED, None)
+        assert kept.counts.get(question, {}) == dict(votes)
+        assert kept.answers(question) == votes.total()
     for seat in "abc":
-        own = {q: choice for (s, q), choice in made.items() if s == seat}
-        assert rooms.read(code).votes(seat) == own
+        votes = {q: choice for (s, q), choice in made.items() if s == seat}
+        assert kept.votes(seat) == votes
 
 
 def test_no_vote_changes_after_the_reveal_until_it_is_taken_back(rooms, led):
@@ -250,10 +244,9 @@ def test_a_room_is_deleted_a_day_after_its_last_sign_of_life(rooms, led, clock):
 
 
 def test_one_read_serves_all_and_own_writes_are_seen_at_once(
-    rooms, led, another, clock
+    rooms, led, database, clock
 ):
-    other = another()
-    before = rooms.read(led)
+    other, before = Rooms(database), rooms.read(led)
     other.vote(led, "a", Q, 1)
     assert rooms.read(led) is before
     rooms.vote(led, "b", Q, 0)
