@@ -1,10 +1,10 @@
 """Float32 dust: verl PR 4598, open."""
 
 import numpy as np
-import pandas as pd
 from torch import Tensor
 
 from gradebook.core.batch import Batch
+from gradebook.core.lazy_pandas import pd
 from gradebook.engine import grouping
 
 

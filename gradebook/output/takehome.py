@@ -10,7 +10,6 @@ import re
 import textwrap
 from typing import Any, NamedTuple
 
-import pandas as pd
 from markupsafe import Markup
 from torch import Tensor
 
@@ -25,6 +24,7 @@ from gradebook.cases.state import State, start
 from gradebook.core.columns import COLUMNS, of_kind
 from gradebook.core.errors import GradebookError, refuse
 from gradebook.core.formatting import minus, pair, signed
+from gradebook.core.lazy_pandas import pd
 from gradebook.engine.pipeline import CORRECT
 from gradebook.output.figures import picture
 from gradebook.output.panels import kind_of, panels, squashes, summary, telling

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import asdict, replace
 from functools import partial
 
-import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
@@ -14,6 +13,7 @@ from gradebook.cases.link import query_string
 from gradebook.cases.scenario import load
 from gradebook.classroom.plan import TRAINING
 from gradebook.core.errors import GradebookError
+from gradebook.core.lazy_pandas import pd
 from gradebook.output.charts import curves_figure, dose_figure
 from gradebook.training.environments import KINDS
 from gradebook.training.runs import shipped

@@ -11,7 +11,7 @@ from urllib.parse import quote
 import streamlit as st
 import torch
 
-from gradebook.analysis.comparison import compare
+from gradebook.analysis.comparison import Comparison, compare
 from gradebook.bugs import BUGS, swap
 from gradebook.cases.scenario import bug, load
 from gradebook.core.batch import Batch
@@ -19,7 +19,7 @@ from gradebook.core.errors import GradebookError
 from gradebook.engine.pipeline import CORRECT, run
 from gradebook.output import figures
 from gradebook.output.figures import ASKS, map_file, stops
-from gradebook.output.panels import Panel, panels, squashes, summary, telling
+from gradebook.output.panels import panels, squashes, summary, telling
 from gradebook.training.runs import HOME_BUG, STOPS, shipped
 from gradebook.training.study import Run, study
 from gradebook.ui.board.program import stub
@@ -174,20 +174,18 @@ def thumbnail(name: str, covered: bool) -> tuple[str, str]:
     """A small picture of a bug's report, one line a row, as SVG, and what it
     shows in a sentence; nothing faulty while it is covered."""
     scenario = load(name)
-    kind = scenario.telltale.kind
-    try:
-        both = compare(bug(name), scenario.batch())
-    except GradebookError:
-        correct = run(CORRECT, scenario.batch()).advantage.tolist()
-        shown = [Panel("advantage", correct, [])]
-        alt = "The faulty trainer stops with an error on this batch."
-    else:
-        shown, alt = panels(both, kind), summary(both, kind)
-    panel = shown[-1] if covered else telling(shown)
-    if covered:
-        alt = "The correct engine's numbers. Predict the faulty ones."
+    batch, kind = scenario.batch(), scenario.telltale.kind
+    correct = run(CORRECT, batch)
+    both, alone = Comparison(batch, correct, correct), True
+    alt = "The correct engine's numbers. Predict the faulty ones."
+    if not covered:
+        try:
+            both, alone = compare(bug(name), batch), False
+            alt = summary(both, kind)
+        except GradebookError:
+            alt = "The faulty trainer stops with an error on this batch."
+    panel = telling(panels(both, kind))
     log = not covered and squashes([panel])
-    if covered or not panel.faulty:
-        nothing = [math.nan] * len(panel.correct)
-        panel = replace(panel, faulty=nothing, flips=())
+    if alone:
+        panel = replace(panel, faulty=[math.nan] * batch.rows, flips=())
     return figures.thumbnail(panel, 320, 120, log), alt

@@ -74,7 +74,10 @@ def trainers() -> None:
         hide_index=True,
         on_select="rerun",
         selection_mode="single-cell",
-        column_config={"trainer": {"pinned": True}, "bugs": {"width": 150}},
+        column_config={
+            "trainer": {"width": 110, "pinned": True},
+            **{name: {"width": 150} for name in ("setting", "computes", "bugs")},
+        },
     )
     download(
         "Save the table of all measured releases (CSV)",

@@ -7,13 +7,13 @@ import time
 from functools import partial
 from typing import Any
 
-import pandas as pd
 import segno
 import streamlit as st
 
 from gradebook.classroom.room import MOST_SEATS, Rooms
 from gradebook.classroom.store import LENGTH, Room, normal
 from gradebook.core.formatting import minus
+from gradebook.core.lazy_pandas import pd
 from gradebook.ui import keys
 from gradebook.ui.parts.address import carried, page_files, whole
 from gradebook.ui.parts.widget import download, table
