@@ -91,7 +91,6 @@ class Visit:
             self.app._page_hash = calc_hash(page)
         self.page = page
         self.case = page
-        self.which = 0  # of the page's boards
         # The questions are skipped, so that both sides show.
         skipped = dict.fromkeys(names(), Guess(SKIPPED))
         self.app.session_state["progress"] = Progress(skipped)
@@ -118,12 +117,9 @@ class Visit:
             if not self.app.title and not self.app.exception:
                 self.app.run()  # fragments ran alone: the rest is forgotten
         assert [e.value for e in self.app.exception] == []
-        for element in self.app.get("bidi_component"):
-            # As the browser does, which writes its own address.
-            if element.proto.component_name == "gradebook_address":
-                written = json.loads(element.proto.json)[0]["query"]
-                self.app.query_params.clear()
-                self.app.query_params.update(parse_qsl(written))
+        for written in self.sent("address"):  # the browser writes its own
+            self.app.query_params.clear()
+            self.app.query_params.update(parse_qsl(written["query"]))
         return self
 
     def go(self, page):
@@ -211,25 +207,26 @@ class Visit:
         """The answer to the board's question, as the browser sends it."""
         message = {"epoch": self.board["epoch"], "choice": choice}
         event = [{"event": "answered", "value": message}]
-        base = self._boards[self.which].proto.id
+        programs = self.app.get("bidi_component")
+        (base,) = (p.proto.id for p in programs if "board" in p.proto.component_name)
         states = self.app._tree.get_widget_states()
         sent = WidgetState(id=f"$$STREAMLIT_INTERNAL_KEY_{base}__events")
         sent.json_trigger_value = json.dumps(event)
         states.widgets.append(sent)
         return self.run(states)
 
-    @property
-    def _boards(self):
+    def sent(self, program):
+        """What each of the page's programs of this kind is given."""
         return [
-            found
-            for found in self.app.get("bidi_component")
-            if found.proto.component_name == "gradebook_board"
+            json.loads(element.proto.json)[0]
+            for element in self.app.get("bidi_component")
+            if element.proto.component_name == f"gradebook_{program}"
         ]
 
     @property
     def board(self):
         """What the page's board is given to draw."""
-        return json.loads(self._boards[self.which].proto.json)[0]
+        return self.sent("board")[0]
 
     @property
     def table(self):
@@ -259,8 +256,7 @@ class Visit:
     def errors(self):
         """The messages, without Markdown's backslashes."""
         said = [e.value.replace("\\", "") for e in self.app.error]
-        for board in self._boards:
-            data = json.loads(board.proto.json)[0]
+        for data in self.sent("board"):
             said += [*data["notes"], *filter(None, [data["stale"]])]
         return said
 
@@ -270,12 +266,9 @@ class Visit:
         kinds = ("title", "header", "subheader", "markdown", "html", "error", "warning")
         found = [e.value for k in kinds for e in self.app.get(k)]
         found = [text for text in found if not text.startswith("<style>")]
-        found += [json.loads(b.proto.json)[0]["summary"] for b in self._boards]
-        for one in self.app.get("bidi_component"):
-            if one.proto.component_name == "gradebook_room_news":
-                found.append(json.loads(one.proto.json)[0]["said"])
-            if one.proto.component_name == "gradebook_markup":
-                found.append(json.loads(one.proto.json)[0])
+        found += [data["summary"] for data in self.sent("board")]
+        found += [data["said"] for data in self.sent("room_news")]
+        found += self.sent("markup")
         return "\n".join(found).replace("\\", "")
 
     @property

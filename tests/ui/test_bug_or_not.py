@@ -56,6 +56,10 @@ def test_nothing_of_the_answer_is_sent_before_it(visit, report):
     shown = page.text.replace("\u2212", "-")
     assert "that is right" in shown
     assert source.title in shown
+    if report.is_bug:  # both engines, and the way to its page
+        assert not page.board["covered"] and len(page.board["causes"]) == 2
+        links = [e.proto.label for e in page.app.get("page_link")]
+        assert [one for one in links if source.title in one]
 
 
 def test_an_alarm_shows_its_numbers_and_they_follow_the_board(visit):
@@ -70,14 +74,6 @@ def test_an_alarm_shows_its_numbers_and_they_follow_the_board(visit):
     assert "<td>0.500 ×4</td>" in page.text  # the other batch stays
     page.cell(0, reward="two")
     assert "<td>1.000 ×4</td>" in page.text
-
-
-def test_a_bug_shows_both_engines_and_a_link_to_its_page(visit):
-    page = visit(PAGE, seed=SEED, round=str(BUG.number + 1))
-    page.click("quiz-bug")
-    assert not page.board["covered"] and len(page.board["causes"]) == 2
-    links = [e.proto.label for e in page.app.get("page_link")]
-    assert [one for one in links if BUG.source.title in one]
 
 
 def test_a_disputed_report_is_not_scored(visit):

@@ -1,6 +1,5 @@
 """Each page runs, and what it shows are the engines' numbers."""
 
-import json
 import math
 import re
 from functools import cache
@@ -127,11 +126,7 @@ def test_a_disputed_report_gives_both_views_and_names_its_engines(visit):
 
 def tiles(home):
     """Bug -> its tile on Home, as HTML."""
-    (found,) = [
-        json.loads(e.proto.json)[0]
-        for e in home.app.get("bidi_component")
-        if e.proto.component_name == "gradebook_markup"
-    ]
+    (found,) = home.sent("markup")
     each = re.findall(
         r'<a href="(\w+)" data-name="\w+" (data-find=.*?)</a>', found, re.S
     )

@@ -45,12 +45,8 @@ def covered(page):
 def asks(page, room, part, seat=None):
     """What the page was drawn with of a part of the room's counts, and what the
     server answers now, to this seat or to another."""
-    programs = [
-        json.loads(program.proto.json)[0]
-        for program in page.app.get("bidi_component")
-        if program.proto.component_name == "gradebook_room_news"
-    ]
-    (drawn,) = (one for one in programs if f"part={part}&" in one["asked"])
+    news_of = page.sent("room_news")
+    (drawn,) = (one for one in news_of if f"part={part}&" in one["asked"])
     query = drawn.pop("asked").partition("?")[2]
     cookie = f"gradebook-seat={seat or page.app.session_state['seat']}"
     scope = {

@@ -85,21 +85,21 @@ def test_a_value_that_is_mended_is_shown_as_mended(app):
 
 
 @pytest.mark.parametrize(
-    "sent, took, shown", [("2", [], "9"), ("5", [("b", "5")], "5")]
+    "before, sent, took, shown",
+    [
+        ("", "2", [], "9"),
+        ("", "5", [("b", "5")], "5"),
+        ("5", "5", [("b", "5")], "9"),  # taken already
+    ],
 )
 def test_a_widget_that_made_way_is_heard_where_it_says_something_new(
-    app, sent, took, shown
+    app, before, sent, took, shown
 ):
+    if before:
+        app.text_input[1].set_value(before).run()
     late(app, sent)
     assert app.session_state["took"] == took
     assert app.text_input[1].value == shown
-
-
-def test_what_was_taken_from_a_widget_that_made_way_is_not_taken_again(app):
-    app.text_input[1].set_value("5").run()
-    late(app, "5")
-    assert app.session_state["took"] == [("b", "5")]
-    assert app.text_input[1].value == "9"
 
 
 def test_no_key_comes_back_also_in_another_session(monkeypatch):
