@@ -27,7 +27,6 @@ from gradebook.logs.judging.verdict import (
 from gradebook.logs.read.files import Source
 from gradebook.logs.read.log import (
     Log,
-    other_prompts,
     read_files,
     read_frame,
     read_recording,
@@ -81,7 +80,7 @@ def check_log(
     steps = logged(log.table, log.columns, reading)
     ruler = ruler_of(steps, log.types, places)
     j = judge(ruler, asked, lambda: tell(1.0, steps.step_count))
-    if j.verdict == "none fits" and (more := other_prompts(log, columns)):
+    if j.verdict == "none fits" and log.by_row:
         other = check_log(
             log.sources,
             columns=columns,
@@ -90,7 +89,7 @@ def check_log(
             places=places,
             declared=declared,
             progress=progress,
-            by_row=more,
+            by_row=log.by_row,
         )
         if other.verdict == "correct":
             return other

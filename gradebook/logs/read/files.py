@@ -66,10 +66,9 @@ class Source:
 
     @property
     def kind(self) -> str:
-        """csv, json, parquet or recording, by the name's ending. Raises
-        GradebookError for anything else."""
-        ending = _ending(self.name)
-        if ending not in ENDINGS:
+        """csv, json, parquet or recording, by the name's ending: .csv of run.csv.gz.
+        Raises GradebookError for anything else."""
+        if (ending := _ending(self.name)) not in ENDINGS:
             suffix = shown(Path(self.name).suffix)
             raise GradebookError(file=self.name, expected=LOGS, found=suffix)
         return ENDINGS[ending]
@@ -85,9 +84,14 @@ class Source:
         most = max(2**26, self.size * EXPANSION)
         return most if self.data is None else min(most, UPLOADED)
 
-    def read(self) -> bytes:
-        """The file's bytes, unpacked. Raises GradebookError for a file that
-        cannot be read, is damaged, or has more bytes than the limits allow."""
+    def opened(self) -> BinaryIO:
+        """The bytes as a file, as they are."""
+        return open(self.path, "rb") if self.path else io.BytesIO(self.data or b"")
+
+    def text(self) -> bytes:
+        """The file's text, unpacked, in UTF-8; what is no text becomes a question mark.
+        Raises GradebookError for a file that cannot be read, is damaged, no text, or
+        larger than the limits allow."""
         import pyarrow as pa
 
         packed = PACKED.get(Path(self.name).suffix.lower())
@@ -103,15 +107,14 @@ class Source:
             raise refuse(kind, str(error)).inside(self.name) from error
         if len(data) > most:
             raise refuse(f"at most {most:,} bytes; split the log", "more")
-        return bytes(data)
-
-    def opened(self) -> BinaryIO:
-        """The bytes as a file, as they are."""
-        return open(self.path, "rb") if self.path else io.BytesIO(self.data or b"")
+        if data.startswith(BINARY):
+            raise GradebookError(expected="text", found="a binary file")
+        if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+            raise GradebookError(expected="text in UTF-8", found="UTF-16")
+        return data.decode("utf-8-sig", errors="replace").encode()
 
 
 def _ending(name: str) -> str:
-    """The ending that tells the format: .csv of run.csv.gz."""
     path = Path(name.lower())
     return Path(path.stem).suffix if path.suffix in PACKED else path.suffix
 
@@ -181,6 +184,10 @@ def _unique(names: Sequence[object]) -> list[str]:
     return columns.tolist()
 
 
+def _nothing() -> GradebookError:
+    return GradebookError(expected="columns and rows", found="none")
+
+
 def _of_numbers(frame: pd.DataFrame) -> list[str]:
     """The columns in which most cells that are not empty are numbers."""
     names = []
@@ -192,22 +199,12 @@ def _of_numbers(frame: pd.DataFrame) -> list[str]:
     return names
 
 
-def _text(source: Source) -> bytes:
-    """The file's text in UTF-8; what is no text becomes a question mark."""
-    data = source.read()
-    if data.startswith(BINARY):
-        raise GradebookError(expected="text", found="a binary file")
-    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise GradebookError(expected="text in UTF-8", found="UTF-16")
-    return data.decode("utf-8-sig", errors="replace").encode()
-
-
 def _csv(source: Source, choose: Choose) -> Rows:
     """Columns of text: numbers where all cells are some, else categories."""
     import pyarrow as pa
     import pyarrow.csv as arrow
 
-    data = _text(source)
+    data = source.text()
     if not data.strip():
         raise _nothing()
     mark = max("\t,;", key=data.split(b"\n", 1)[0].decode("utf-8", "replace").count)
@@ -242,77 +239,61 @@ def _csv(source: Source, choose: Choose) -> Rows:
     if not rows:
         raise _nothing()
     columns = choose(names, _of_numbers(table.slice(0, LOOK).to_pandas()))
-    numbers = {*columns.rewards, *map(columns.role.get, NUMBERS)}
-    cells: dict[str, Any] = {}
+    frame = to_frame(table.select(columns.used))
     types: dict[str, str] = {}
-    for name in columns.used:
-        column = table[name]
-        values = column.dictionary_encode().combine_chunks()
-        if name in numbers:
-            # Where some cell is no number, the text is read cell by cell.
-            with suppress(pa.ArrowException):
-                as_numbers = column.cast(pa.float64())
-                types[name] = _written(column)
-                values = values if column.null_count else as_numbers
-        cells[name] = values.to_pandas()
-    frame = pd.DataFrame(cells).set_axis(np.delete(np.arange(rows), [*odd]))
+    roles = {columns.role[role] for role in NUMBERS if role in columns.role}
+    for name in {*columns.rewards} | roles:
+        # Where some cell is no number, the text is read cell by cell.
+        with suppress(pa.ArrowException):
+            numbers = table[name].cast(pa.float64())
+            types[name] = _written(frame[name].cat.categories)
+            frame[name] = frame[name] if numbers.null_count else numbers.to_pandas()
+    frame.index = np.delete(np.arange(rows), [*odd])
     frame = frame.reindex(range(rows)) if odd else frame
     bad = {row: refuse(f"{len(names)} cells", count) for row, count in odd.items()}
     return Rows(frame.set_axis(_lines(data, rows + 1)[1:]), types, bad)
 
 
-def _nothing() -> GradebookError:
-    return GradebookError(expected="columns and rows", found="none")
-
-
-def _written(column: Any) -> str:
+def _written(texts: Iterable[str]) -> str:
     """How numbers are written: "int", "text 4", "text", or "" for no number."""
-    import pyarrow.compute as pc
-
-    if column.null_count == len(column):
+    decimals = [len(text.partition(".")[2]) for text in texts]
+    if not decimals:
         return ""
-    if pc.any(pc.match_substring_regex(column, "[eE]")).as_py():
+    if max(decimals) > DECIMALS or any("e" in text.lower() for text in texts):
         return "text"
-    behind = pc.replace_substring_regex(column, r"^[^.]*\.?", "")
-    decimals = pc.max(pc.utf8_length(behind)).as_py()
-    if decimals > DECIMALS:
-        return "text"
-    return f"text {decimals}" if decimals else "int"
+    return f"text {max(decimals)}" if max(decimals) else "int"
 
 
 def _lines(data: bytes, rows: int) -> np.ndarray:
     """The line on which each row begins, from 1. int64 [R]"""
     raw = np.frombuffer(data, "uint8")
     ends = np.flatnonzero(raw == ord("\n"))
-    if rows != len(ends) + (not data.endswith(b"\n")):
-        # A line end inside quotation marks ends no row, and an empty line is none.
-        inside = np.bitwise_xor.accumulate(raw == ord('"'))
-        starts = np.append(0, ends[~inside[ends]] + 1)
-        starts = starts[starts < len(data)]
-        starts = starts[~np.isin(raw[starts], [*b"\r\n"])]
-        if len(starts) == rows:
-            return np.searchsorted(ends, starts) + 1
-    return np.arange(1, rows + 1)
+    # A line end inside quotation marks ends no row, and an empty line is none.
+    inside = np.bitwise_xor.accumulate(raw == ord('"'))
+    starts = np.append(0, ends[~inside[ends]] + 1)
+    starts = starts[starts < len(data)]
+    starts = starts[~np.isin(raw[starts], [*b"\r\n"])]
+    whole = len(starts) == rows
+    return np.searchsorted(ends, starts) + 1 if whole else np.arange(1, rows + 1)
 
 
 def _json(source: Source, choose: Choose) -> Rows:
     """JSON Lines, an array of objects, or a table of `columns` and `data`, as W&B's."""
-    data = _text(source)
+    data = source.text()
     value = _parsed(data)
     if isinstance(value, dict) and isinstance(value.get("columns"), list):
         names, table = _unique(value["columns"]), value.get("data")
         rows = table if isinstance(table, list) else []
         value = [dict(zip(names, r)) if isinstance(r, list) else r for r in rows]
     if isinstance(value, list):
-        numbered = [*enumerate(value, 1)]
+        numbered = dict(enumerate(value, 1))
     else:
-        lines = enumerate(io.BytesIO(data), 1)
-        numbered = [(line, _parsed(text)) for line, text in lines if text.strip()]
-    index = [line for line, _ in numbered]
-    objects = [row if isinstance(row, dict) else {} for _, row in numbered]
+        lines = enumerate(data.split(b"\n"), 1)
+        numbered = {line: _parsed(text) for line, text in lines if text.strip()}
+    objects = [row if isinstance(row, dict) else {} for row in numbered.values()]
     bad = {
         row: GradebookError(expected="a JSON object", found=shown(value, 40))
-        for row, (_, value) in enumerate(numbered)
+        for row, value in enumerate(numbered.values())
         if not isinstance(value, dict)
     }
     names = [*dict.fromkeys(key for row in objects[:LOOK] for key in row)]
@@ -321,7 +302,7 @@ def _json(source: Source, choose: Choose) -> Rows:
     names = _unique(names)
     look = pd.DataFrame(objects[:LOOK], columns=names, dtype=object)
     used = choose(names, _of_numbers(look)).used
-    return Rows(pd.DataFrame(objects, index, used, dtype=object), bad=bad)
+    return Rows(pd.DataFrame(objects, [*numbered], used, dtype=object), bad=bad)
 
 
 def _parsed(text: bytes) -> Any:
@@ -340,10 +321,24 @@ def _parquet(source: Source, choose: Choose) -> Rows:
     try:
         with source.opened() as file:
             log = pq.ParquetFile(file, **limits)
-            names = _unique(log.schema_arrow.names)
-            _refuse_parquet(log, source)
-            types = {f.name: _number_type(f.type) for f in log.schema_arrow}
-            lists = {f.name for f in log.schema_arrow if "list" in str(f.type)}
+            schema, meta = log.schema_arrow, log.metadata
+            names = _unique(schema.names)
+            if b"gradebook" in (schema.metadata or {}):
+                old = "one in Parquet, of an earlier version, which this one does not"
+                raise GradebookError(
+                    expected="a recording in .arrows files", found=f"{old} read"
+                )
+            groups = map(meta.row_group, range(meta.num_row_groups))
+            for what, size, most in (
+                ("bytes", sum(g.total_byte_size for g in groups), source.most_unpacked),
+                ("rows", meta.num_rows, max(10_000_000, source.size * EXPANSION)),
+            ):
+                if size > most:
+                    raise refuse(f"at most {most:,} {what} when it is unpacked", size)
+            if not meta.num_rows:
+                raise _nothing()
+            types = {column.name: _number_type(column.type) for column in schema}
+            lists = {column.name for column in schema if "list" in str(column.type)}
             columns = choose(names, [n for n in names if types[n] and n not in lists])
             frame = to_frame(log.read(columns=[n for n in names if n in columns.used]))
     except GradebookError:
@@ -353,25 +348,8 @@ def _parquet(source: Source, choose: Choose) -> Rows:
     return Rows(frame.set_axis(range(1, len(frame) + 1)), types)
 
 
-def _refuse_parquet(log: Any, source: Source) -> None:
-    """Raises GradebookError for a file that is no log, or unpacks to too much."""
-    meta = log.metadata
-    if b"gradebook" in (log.schema_arrow.metadata or {}):
-        old = "one in Parquet, of an earlier version, which this one does not read"
-        raise GradebookError(expected="a recording in .arrows files", found=old)
-    groups = [meta.row_group(i).total_byte_size for i in range(meta.num_row_groups)]
-    for what, size, most in (
-        ("bytes in a row group", max(groups, default=0), TEXT_BYTES),
-        ("bytes when it is unpacked", sum(groups), source.most_unpacked),
-        ("rows", meta.num_rows, max(10_000_000, source.size * EXPANSION)),
-    ):
-        if size > most:
-            raise refuse(f"at most {most:,} {what}", size)
-    if not meta.num_rows:
-        raise _nothing()
-
-
 def _number_type(kind: Any) -> str:
+    """The type of a column's numbers, or of those in its lists; "" for others."""
     import pyarrow as pa
 
     if pa.types.is_list(kind) or pa.types.is_large_list(kind):
@@ -382,19 +360,8 @@ def _number_type(kind: Any) -> str:
 
 
 def to_frame(table: Any) -> pd.DataFrame:
-    """An Arrow table as a frame; text, and what is nested, as categories."""
-    import pyarrow as pa
-
-    columns: dict[str, Any] = {}
-    for name, column in zip(table.schema.names, table.columns):
-        kind = column.type
-        cell = getattr(kind, "value_type", kind)
-        if pa.types.is_nested(kind) and not pa.types.is_primitive(cell):
-            texts = [json.dumps(cell, default=str) for cell in column.to_pylist()]
-            column = pa.chunked_array([texts])
-        if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
-            column = column.dictionary_encode()
-        elif pa.types.is_decimal(kind):
-            column = column.cast(pa.float64())
-        columns[name] = column.combine_chunks().to_pandas()
-    return pd.DataFrame(columns)
+    """An Arrow table as a frame; text as categories."""
+    frame: pd.DataFrame = table.to_pandas(
+        strings_to_categorical=True, ignore_metadata=True
+    )
+    return frame

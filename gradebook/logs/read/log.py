@@ -43,8 +43,8 @@ class Log:
                    first file: a float type, "int", "text 4" for text of at most
                    4 decimals, "text" for longer ones, "" for no such column
     recording      what a recorder wrote, where the files are its own
-    header         the names of the first file's columns, and of those of numbers
-    by_row         columns that may name prompts, and were found not to
+    by_row         what to give `read_files` as `by_row` where the guessed column of
+                   prompts is none; () without another column to try
     broken         the first NAMED broken cells and files
     broken_cells   how many rows have a broken cell
     broken_files   how many files could not be read
@@ -62,7 +62,6 @@ class Log:
     columns: Columns
     types: dict[str, str] = field(default_factory=dict)
     recording: Recording | None = None
-    header: tuple[list[str], list[str]] = ([], [])
     by_row: tuple[str, ...] = ()
     broken: list[GradebookError] = field(default_factory=list)
     broken_cells: int = 0
@@ -143,15 +142,15 @@ def read_files(
     def choose(names: list[str], numbers: list[str]) -> Columns:
         nonlocal log
         if log is None:
-            as_columns = guessed(names, numbers, columns, by_row)
-            log = Log(files, as_columns, header=(names, numbers), by_row=by_row)
-        for name in log.columns.used:
-            if name not in names:
-                raise GradebookError(
-                    key=name,
-                    expected="the columns of the first file",
-                    found="no such column",
-                )
+            log = Log(files, guessed(names, numbers, columns, by_row))
+            prompt = log.columns.role.get("prompt", "")
+            if prompt and "prompt" not in log.columns.trusted:
+                more = (*by_row, prompt)
+                other = guessed(names, numbers, columns, more).role["prompt"]
+                log.by_row = more if other not in more else ()
+        for name in [name for name in log.columns.used if name not in names]:
+            first = "the columns of the first file"
+            raise GradebookError(key=name, expected=first, found="no such column")
         return log.columns
 
     errors: list[GradebookError] = []
@@ -164,11 +163,12 @@ def read_files(
         else:
             assert log is not None
             log.types = log.types or _types(log.columns, rows.types)
-            tables.append(_table(rows, log.columns, source.name))
-            if "step" not in tables[-1]:  # a file is one
-                numbers = re.findall(r"[0-9]+", Path(source.name).stem) or [str(number)]
-                last = int(numbers[-1]) if len(numbers[-1]) < 16 else number
-                tables[-1]["step"] = last if len(files) > 1 else 0
+            table = _table(rows, log.columns, source.name)
+            if "step" not in table:  # a file is one
+                digits = re.findall(r"[0-9]+", Path(source.name).stem)
+                named = int(digits[-1][-15:]) if digits else number
+                table["step"] = named if len(files) > 1 else 0
+            tables.append(table)
         read += source.size
         if progress is not None:
             progress(read / total)
@@ -181,13 +181,11 @@ def read_files(
     log.broken += [e.at(file=Path(e.file).name) for e in errors[:NAMED]]
     table, log.repeated = told_apart(table)
     step = pd.factorize(table["step"])[0]
-    if (np.diff(step) < 0).any():
-        log.gathered = True
-        table = table.iloc[np.argsort(step, kind="stable")].reset_index(drop=True)
-    log.table = table
-    more = other_prompts(log, columns)
-    if more and table["prompt"].is_unique:
-        return read_files(files, columns, progress, more)
+    log.gathered = bool((np.diff(step) < 0).any())
+    order = np.argsort(step, kind="stable")
+    log.table = table.iloc[order].reset_index(drop=True)
+    if log.by_row and log.table["prompt"].is_unique:
+        return read_files(files, columns, progress, log.by_row)
     return log
 
 
@@ -201,18 +199,6 @@ def _table(rows: Rows, columns: Columns, file: str) -> pd.DataFrame:
     }
     broken = pd.Series(errors, dtype=object)
     return table.reset_index(drop=True).assign(broken=broken)
-
-
-def other_prompts(log: Log, columns: Mapping[str, str] | None) -> tuple[str, ...]:
-    """`by_row` for another column of prompts than the log's, which was guessed;
-    () where there is none."""
-    prompt = log.columns.role.get("prompt", "")
-    trusted = log.columns.by_place or "prompt" in log.columns.trusted
-    if not prompt or trusted or prompt in log.by_row or log.recording:
-        return ()
-    more = *log.by_row, prompt
-    other = guessed(*log.header, columns, more).role["prompt"]
-    return more if other not in more else ()
 
 
 def _types(columns: Columns, types: Mapping[str, str]) -> dict[str, str]:
@@ -234,7 +220,7 @@ def told_apart(table: pd.DataFrame) -> tuple[pd.DataFrame, int]:
     once. Where no step stands once, the places have to be equal row for row:
     the same file was given twice.
     """
-    if "step" not in table or is_unknown(table["step"].to_numpy()).any():
+    if is_unknown(table["step"].to_numpy()).any():
         return table, 0
     code = pd.factorize(table["step"])[0]
     head = np.flatnonzero(np.diff(code, prepend=-1))
@@ -242,13 +228,11 @@ def told_apart(table: pd.DataFrame) -> tuple[pd.DataFrame, int]:
     again = runs["step"].duplicated(keep=False)
     if not again.any() or (runs["rows"] == 1).all():
         return table, 0
-    marked = table.drop(columns="step")
-    if not again.all():
-        marked = marked[["prompt"]] if "prompt" in table else marked[[]]
-        size = runs["rows"].groupby(again).median()
-        if size[True] < WHOLE * size[False]:
-            return table, 0
-    marks = pd.util.hash_pandas_object(marked, index=False).to_numpy()
+    size = runs["rows"].groupby(again).median()
+    if not again.all() and size[True] < WHOLE * size[False]:
+        return table, 0
+    compared = table.drop(columns="step") if again.all() else table.filter(["prompt"])
+    marks = pd.util.hash_pandas_object(compared, index=False).to_numpy()
     runs["mark"] = np.add.reduceat(marks, head)
     if (runs.groupby("step")["mark"].nunique() > 1).any():
         return table, 0
@@ -270,7 +254,8 @@ def read_frame(frame: pd.DataFrame, columns: Mapping[str, str] | None = None) ->
     table, broken = canonical(frame, log.columns)
     if broken:
         raise broken[min(broken)]
-    log.table, log.repeated = told_apart(table.reset_index(drop=True))
+    table = table.reset_index(drop=True)
+    log.table, log.repeated = told_apart(table.assign(step=table.get("step", 0)))
     return log
 
 
