@@ -381,6 +381,15 @@ def worst(law: Law, values: Values, steps: list, settings: Settings) -> tuple:
     return most, sentence
 
 
+def the_correct_numbers(expected: list) -> Law:
+    """The values that the correct computation gives, under these settings."""
+
+    def law(step: Step, settings: Settings) -> Changes:
+        yield Change("", step, step["row"], [expected[row] for row in step["row"]])
+
+    return law
+
+
 EIGHT = (order, other_prompts, shift, scale, zero_sum, flat, lost_row, missing)
 """The laws of any group-relative advantage: of rewards in groups alone."""
 

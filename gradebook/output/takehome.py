@@ -17,7 +17,7 @@ from gradebook.analysis import laws
 from gradebook.analysis.comparison import ROW_STAGES, compare, compared
 from gradebook.analysis.formula import beside, first_sentence, worked
 from gradebook.analysis.law_check import convention, on_engine, steps_of, words
-from gradebook.analysis.laws import GRADIENT, LAWS, worst
+from gradebook.analysis.laws import GRADIENT, LAWS, Law, worst
 from gradebook.bugs import BUGS
 from gradebook.cases.scenario import Bug, bug, load
 from gradebook.cases.state import State, start
@@ -25,7 +25,7 @@ from gradebook.core.columns import COLUMNS, of_kind
 from gradebook.core.errors import GradebookError, refuse
 from gradebook.core.formatting import minus, pair, signed
 from gradebook.core.lazy_pandas import pd
-from gradebook.engine.pipeline import CORRECT
+from gradebook.engine.pipeline import CORRECT, run
 from gradebook.output.figures import picture
 from gradebook.output.panels import kind_of, panels, squashes, summary, telling
 from gradebook.output.rendering import rendered
@@ -151,24 +151,20 @@ def pytest_file(state: State, link: str) -> PytestFile:
     """A test file that passes on a trainer without the bug and fails on one that has
     it.
 
-    It asks for laws, which hold whatever a trainer's conventions. Where none shows
-    the bug on this batch, a case's own rows are added, and the note says so. Raises
-    GradebookError where the batch cannot be read, and where the faulty engine has not
-    exactly one bug.
+    It asks for laws, which hold whatever a trainer's conventions; where none shows
+    the bug on this batch, for the correct numbers. Where the batch hides the bug, the
+    rows of the bug's own case are added, and the note says so. Raises GradebookError
+    where the batch cannot be read, and where the faulty engine has not exactly one bug.
     """
     record = bug(state.bug)
     main = load(record.name)
     gradient = any(LAWS[name] in GRADIENT for name in record.laws)
     cases, note = [_case("edited", state, record, gradient)], ""
     if not cases[0]["tells"]:
-        shipped = state.scenario
-        case = _case(shipped.name, start(shipped), record, gradient)
-        if not case["tells"]:
-            case = _case(main.name, start(main), record, gradient)
         why = HIDES if cases[0]["agree"] else "cannot tell a faulty trainer"
-        note = f"This batch {why}. The rows of the case '{case['name']}' are"
-        note += " in the test as well."
-        cases.append(case)
+        note = f"This batch {why}. The rows of the case '{main.name}' are in the test"
+        note += " as well."
+        cases.append(_case(main.name, start(main), record, gradient))
     cases = [case for case in cases if case["steps"]]
     asked = {test["name"] for case in cases for test in case["tests"]}
     parts = [
@@ -204,23 +200,32 @@ def _case(case: str, state: State, record: Bug, gradient: bool) -> dict[str, Any
     ]
     engines = [on_engine(e, batch, gradient) for e in (CORRECT, record.engine)]
     testable = batch.rows and (batch.logp is not None or not gradient)
-    tests, caught = [], False
-    for name in record.laws if testable else ():
-        law = LAWS[name]
-        if convention(name, settings):
-            continue
+    tests: list[dict[str, Any]] = []
+
+    def ask(name: str, says: str, law: Law, call: str = "") -> bool:
+        """Adds a test, with a tolerance that tells the engines apart, unless the
+        correct engine's own rounding would break it. Whether it catches the bug."""
         try:
             right, wrong = (worst(law, e, steps, settings)[0] for e in engines)
         except GradebookError:
-            continue
+            return False
         catches = wrong > 1e-7 and right <= wrong / 1000
-        caught |= catches
-        # A tolerance that tells the engines apart, unless the correct engine's own
-        # rounding would break it.
         tolerance = min(LOOSE, wrong / 10) if catches else LOOSE
-        if right <= tolerance / 10:
-            rounded = float(f"{tolerance:.0e}")
-            tests.append({"name": name, "says": words(name), "tolerance": rounded})
+        if right <= tolerance / 10 and (catches or not call):
+            test = {"name": name, "says": says, "law": call or name}
+            tests.append(test | {"tolerance": float(f"{tolerance:.0e}")})
+        return catches
+
+    asked = [law for law in record.laws if not convention(law, settings)]
+    caught = testable and sum([ask(law, words(law), LAWS[law]) for law in asked]) > 0
+    if testable and not caught:
+        trace = run(CORRECT, batch)
+        values = trace.gradient if gradient else trace.advantage
+        expected = [] if values is None else values.tolist()
+        says = "The numbers of the correct engine, under the batch's settings."
+        call = f"the_correct_numbers({literal(expected)})"
+        law = laws.the_correct_numbers(expected)
+        caught = ask("the_correct_numbers", says, law, call)
     agree = compare(record, batch).agree
     return {
         "name": case,

@@ -144,6 +144,14 @@ def test_a_hiding_batch_brings_a_telling_one(name):
         assert f"'{state.scenario.bug}'" in file.note
 
 
+def test_where_no_law_catches_the_numbers_do():
+    # One lone row under no baseline: other lengths change nothing.
+    state = opened("double_normalization", baseline="none", scale="none")
+    text = pytest_file(replace(state, table=state.table.take([0])), LINK).text
+    assert "test_the_correct_numbers_edited_1" in text
+    assert "the_correct_numbers([4.0])" in text
+
+
 @pytest.mark.parametrize("text", [*NASTY, "\ud800"])
 def test_text_stands_in_literals_only(text):
     state = labelled(opened("zero_std_kl"), [text, "B"])
