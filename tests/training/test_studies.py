@@ -87,8 +87,7 @@ def test_a_study_s_slider_sets_something_and_stands_at_its_own_values(bug):
 
 def test_a_slider_s_percent_is_a_share():
     _, on, settings = study("partial_groups").at(5.0)
-    assert on.lost == 0.05
-    assert settings.group_size == 8
+    assert (on.lost, settings.group_size) == (0.05, 8)
     _, _, settings = study("zero_std_kl").at(0.1)
     assert settings == replace(Settings(eps=1e-4), beta=0.1)
 
