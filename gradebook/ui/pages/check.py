@@ -10,10 +10,11 @@ import streamlit as st
 
 from gradebook.cases.scenario import SANDBOX, bug, case, load
 from gradebook.core.errors import GradebookError
-from gradebook.core.formatting import flips, plain
+from gradebook.core.formatting import flips
 from gradebook.logs.explore import failing_test, state_of, worst_steps
+from gradebook.logs.explore import sentences as in_words
 from gradebook.logs.judging.suspects import HOW_ROWS_COUNT, main_column
-from gradebook.logs.judging.verdict import Verdict, by_bug, named_as
+from gradebook.logs.judging.verdict import Verdict, named_as
 from gradebook.logs.log import check_log
 from gradebook.logs.report import facts, report
 from gradebook.output.charts import timeline_figure
@@ -208,62 +209,27 @@ def _timeline(verdict: Verdict) -> None:
         f" Groups that are off: {int(frame['groups_affected'].sum()):,}. A click on a"
         " mark opens its step below."
     )
-    columns = ["step", "verdict", "correct_residual", "flips"]
+    columns = ["step", "verdict", "correct_residual", "flips", "groups_affected"]
     numbers = frame[columns].rename(columns={"correct_residual": "off by"})
     offered("the timeline's numbers", CHART, lambda: {"The steps": numbers})
 
 
 def _would_compute(verdict: Verdict) -> None:
     """For a log without advantages: how the engines would differ on it."""
-    lines = by_bug(verdict.what_if).drop_duplicates("bug")
-    differ = lines[lines["steps"] > 0].to_dict("records")
-    st.markdown(
-        words.titled(
-            "What each engine would compute",
-            "The rewards alone tell where a bug would change the advantages"
-            " of these rows, if the trainer had it.",
-            level=3,
-        )
+    text = (
+        "The rewards alone tell where a bug would change the advantages of these"
+        " rows, if the trainer had it.\n\n"
     )
-    body = [
-        [
-            load(line["bug"]).title,
-            line["estimator"],
-            f"{line['steps']:,} of {line['of']:,}",
-            f"{line['rows_off']:,}",
-            f"{line['flips']:,}",
-            f"{line['largest']:.3f}",
-        ]
-        for line in differ
-    ]
-    head = ["bug", "estimator", "steps", "rows", "flips", "largest"]
-    table(head, body, numbers=(3, 4, 5))
-    with st.container(horizontal=True):
-        for line in differ:
-            if file := bug_files().get(line["bug"]):
-                st.page_link(file, label=words.plain(load(line["bug"]).title))
+    text += "\n".join(f"- {words.plain(line)}" for line in in_words(verdict.what_if))
+    st.markdown(words.titled("What each engine would compute", text, level=3))
 
 
 def _steps(checking: Checking, verdict: Verdict) -> None:
-    """The worst steps, and one step that is opened."""
+    """One step that is opened, first the one that is furthest off."""
     by_label = {str(label): label for label in verdict.frame["step"].tolist()}
-    worst = worst_steps(verdict)
-    if len(worst):
-        st.markdown(words.titled("The steps that are furthest off", level=3))
-        body = [
-            [
-                str(row["step"]),
-                load(row["bug"]).title if row["bug"] else row["verdict"],
-                plain(float(row["correct_residual"])),
-                str(int(row["flips"])),
-                f"{int(row['groups_affected'])} of {int(row['groups'])}",
-            ]
-            for row in worst.to_dict("records")
-        ]
-        head = ["step", "named", "off by", "flips", "groups affected"]
-        table(head, body, numbers=(2, 3))
     if keys.widget(CHOSEN) not in by_label:
-        keys.show(CHOSEN, [*worst["step"].map(str), *by_label][0])
+        worst = worst_steps(verdict, 1)["step"].map(str)
+        keys.show(CHOSEN, [*worst, *by_label][0])
     chosen = st.selectbox("Open a step", list(by_label), key=CHOSEN, width=240)
     _step(checking, verdict, by_label[chosen])
 

@@ -16,7 +16,7 @@ import streamlit as st
 import torch
 from streamlit.delta_generator import DeltaGenerator
 
-from gradebook.analysis.comparison import Comparison, same
+from gradebook.analysis.comparison import Comparison
 from gradebook.bugs import BUGS, swap
 from gradebook.cases.scenario import FOLDER, PlainCase, bug
 from gradebook.cases.schema import read_part
@@ -40,11 +40,6 @@ number type in which the trainer computes."""
 NO_STAGE = "none"
 AGREES = "The trainer's advantages for this batch are correct."
 SAID = "The trainer's advantages for this batch. You see nothing else of it."
-HINTS = {
-    "rows": ("Which rows of this batch are wrong?", 2),
-    "stage": ("Name the stage", 4),
-}
-"""What each says, and what it costs in edits."""
 WRONG = 3
 """What a wrong name costs, in edits."""
 
@@ -66,16 +61,6 @@ def look(name: str, state: State) -> Comparison:
     values = [float(f"{x:.{DIGITS}g}") for x in trace.advantage.tolist()]
     rounded = replace(trace, advantage=torch.tensor(values, dtype=torch.float64))
     return Comparison(batch, rounded, rounded)
-
-
-def odd_rows(name: str, state: State) -> list[int]:
-    """The rows whose advantage is not the correct one; all after a crash."""
-    correct = look(NONE, state).faulty.advantage
-    try:
-        seen = look(name, state).faulty.advantage
-    except GradebookError:
-        return list(range(len(correct)))
-    return (~same(seen, correct)).nonzero().flatten().tolist()
 
 
 @cache
@@ -129,7 +114,6 @@ class Game:
     """Where a visitor stands in a game. Its link is the seed.
 
     log    the batches that the trainer was asked about, in order
-    hints  what was taken of HINTS, with what each told
     wrong  how many wrong names were given
     over   how the game ended, in words; '' while it is played
     reply  what the last name came to
@@ -137,7 +121,6 @@ class Game:
 
     seed: str
     log: list[State] = field(default_factory=list)
-    hints: list[tuple[str, str]] = field(default_factory=list)
     wrong: int = 0
     over: str = ""
     reply: str = ""
@@ -160,20 +143,16 @@ class Game:
         end.edit(table=self.draft.table, typed=self.draft.state.typed)
         return end
 
-    def note(self) -> int:
-        """The number of the batch in the log. A new one is an edit."""
+    def note(self) -> None:
+        """Puts the batch into the log, if it is new: an edit."""
         state = self.draft.state
-        for number, batch in enumerate(self.log):
-            if state.same_batch(batch):
-                return number
-        self.log.append(state)
-        return len(self.log) - 1
+        if not any(map(state.same_batch, self.log)):
+            self.log.append(state)
 
     @property
     def cost(self) -> int:
         """The score so far, in edits. Less is better."""
-        costs = sum(HINTS[hint][1] for hint, _ in self.hints)
-        return max(len(self.log) - 1, 0) + costs + WRONG * self.wrong
+        return max(len(self.log) - 1, 0) + WRONG * self.wrong
 
     def guess(self, stage: str | None, name: str | None) -> None:
         """The visitor names the stage and the bug. The right name ends the game."""
@@ -184,17 +163,6 @@ class Game:
         self.reply = "Neither the stage nor the bug is right."
         if stage == stage_of(self.name):
             self.reply = "The stage is right, the bug is not."
-
-    def take(self, hint: str) -> None:
-        """A hint."""
-        text = f"The stage is `{stage_of(self.name)}`."
-        if hint == "rows":
-            number = self.note()
-            rows = ", ".join(map(str, odd_rows(self.name, self.log[number])))
-            batch = f"batch {number}" if number else "the first batch"
-            text = f"Rows of {batch} whose advantage is wrong: {rows or 'none'}."
-        if (hint, text) not in self.hints:
-            self.hints.append((hint, text))
 
 
 def read(query: Mapping[str, str]) -> Game:
@@ -244,15 +212,6 @@ def _rest(game: Game, main: DeltaGenerator, side: DeltaGenerator) -> None:
         controls.settings(game.draft, game.draft.scenario.controls, across=4)
     with side:
         _name(game)
-        st.markdown(words.titled("Hints", "A hint counts as edits.", level=3))
-        with st.container(horizontal=True):
-            for hint, (label, cost) in HINTS.items():
-                text, key = f"{label} ({cost} edits)", f"mystery-hint-{hint}"
-                if st.button(text, key=key):
-                    game.take(hint)
-                    st.rerun()
-        for _, text in game.hints:
-            st.markdown(text)
     shortcuts(game.draft)
 
 
