@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -31,6 +30,8 @@ TYPES: Mapping[str, Sequence[pa.DataType]] = {
     "number": (pa.float32(), pa.float64()),
 }
 """The types in which a recorder writes a column, by its kind."""
+OF_STEP = ("step", "written", "by_token")
+"""What a batch says of itself."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,36 +99,26 @@ class Recording:
         damaged."""
         tables = [pa.table({name: [] for name in self.columns})]
         streams: dict[Source, list[Any]] = {}
-        for part in self._whole().itertuples():
-            with _naming(part.source.name):
+        file = "the recording"
+        try:
+            for part in self._whole().itertuples():
+                file = Path(part.source.name).name
                 if part.source not in streams:
                     streams[part.source] = _batches(part.source)[1]
                 batch, _ = streams[part.source][part.batch]
                 batch.validate(full=True)
-            if batch.num_rows:
-                tables.append(pa.Table.from_batches([batch]))
-        with _naming("the recording"):
+                if batch.num_rows:
+                    tables.append(pa.Table.from_batches([batch]))
             # What only some of the batches have is null elsewhere.
             table = pa.concat_tables(tables, promote_options="permissive")
+        except Exception as error:  # as varied as the damage
+            expected, found = "what the recorder wrote", shown(str(error), 120)
+            raise GradebookError(file=file, expected=expected, found=found) from error
         return table.replace_schema_metadata(None)
 
     def frame(self) -> pd.DataFrame:
         """The same as a data frame, with the columns that every step has."""
         return to_frame(self.table().select(self.columns))
-
-
-@contextmanager
-def _naming(file: str) -> Iterator[None]:
-    """Whatever is raised here, errors being as varied as the damage, names
-    the file."""
-    try:
-        yield
-    except Exception as error:
-        raise GradebookError(
-            file=Path(file).name,
-            expected="what the recorder wrote",
-            found=shown(str(error), 120),
-        ) from error
 
 
 def _batches(source: Source) -> tuple[pa.Schema, list[Any], bool]:
@@ -164,7 +155,11 @@ def recording(
     ((0,), ['correct'])
     """
     files = sources([paths] if isinstance(paths, (str, Path)) else paths)
-    problems = _notes_beside(files)
+    problems: list[str] = []
+    for folder in dict.fromkeys(source.path.parent for source in files if source.path):
+        for note in sorted(folder.glob("problems-rank*.txt")):
+            lines = note.read_text("utf-8", "replace").splitlines()
+            problems += lines or [f"{note.name}: empty, as on a full disk"]
     parts: list[dict[str, Any]] = []
     declared: Mapping[str, Any] | None = None
     types: dict[str, str] = {}
@@ -175,7 +170,21 @@ def recording(
             problems.append(f"{name}: not of the recording")
             continue
         try:
-            facts, names, batches, cut = _contents(source)
+            schema, batches, cut = _batches(source)
+            facts = _facts(schema)
+            steps = [json.loads(metadata[KEY]) for _, metadata in batches]
+            run = {key: int(facts[key]) for key in ("rank", "ranks", "session")}
+            of_file = [
+                {
+                    **run,
+                    "source": source,
+                    "batch": number,
+                    "rows": batches[number][0].num_rows,
+                    "by_token": False,
+                    **{key: int(n) for key, n in step.items() if key in OF_STEP},
+                }
+                for number, step in enumerate(steps)
+            ]
         except Exception:  # as varied as the damage
             problems.append(f"{name}: damaged, or its first step is cut off")
             continue
@@ -187,56 +196,36 @@ def recording(
         for key, first in (("format", FORMAT), ("declared", declared)):
             if first not in (None, facts[key]):
                 raise refuse(f"{first}", facts[key], key).inside(source.name)
+        names = tuple(name for name in schema.names if name in KNOWN)
         columns = names if declared is None else tuple(n for n in columns if n in names)
         declared = facts["declared"]
         for column, kind in facts["types"].items():
             types[column] = max(kind, types.get(column, kind), key=COARSE.index)
-        parts += batches
+        parts += of_file
     if declared is None:
         return None
     return Recording(_latest(parts), declared, types, columns, tuple(problems))
 
 
-def _notes_beside(sources: Sequence[Source]) -> list[str]:
-    """What recorders wrote beside their files where something went wrong."""
-    folders = dict.fromkeys(source.path.parent for source in sources if source.path)
-    problems: list[str] = []
-    for folder in folders:
-        for note in sorted(folder.glob("problems-rank*.txt")):
-            lines = note.read_text("utf-8", "replace").splitlines()
-            problems += lines or [f"{note.name}: empty, as on a full disk"]
-    return problems
-
-
-def _contents(
-    source: Source,
-) -> tuple[dict[str, Any], tuple[str, ...], list[dict[str, Any]], bool]:
-    """A stream's facts, its columns, its batches as rows of `Recording.parts`, and
-    whether it is cut off. Raises whatever Arrow does where the file is damaged."""
-    schema, batches, cut = _batches(source)
-    facts = json.loads((schema.metadata or {})[KEY.encode()])
-    names = tuple(name for name in schema.names if name in KNOWN)
-    typed = all(schema.field(n).type in TYPES[ALL[n].kind] for n in names)
+def _facts(schema: pa.Schema) -> dict[str, Any]:
+    """What a stream says of itself. Raises ValueError, or what Python does, where no
+    recorder would."""
+    facts: dict[str, Any] = json.loads((schema.metadata or {})[KEY.encode()])
+    known = KNOWN.intersection(schema.names)
+    typed = all(schema.field(n).type in TYPES[ALL[n].kind] for n in known)
     floats = {*facts["types"].values()} <= {*COARSE}
     declared = isinstance(facts["declared"], dict) and "format" in facts
-    if not ({*names} >= NEEDED and typed and floats and declared):
+    if not (known >= NEEDED and typed and floats and declared):
         raise ValueError("not what a recorder writes")
-    run = {name: int(facts[name]) for name in ("rank", "ranks", "session")}
-    parts = []
-    for number, (batch, metadata) in enumerate(batches):
-        step = {"by_token": False, **json.loads(metadata[KEY])}
-        place = {"source": source, "batch": number, "rows": batch.num_rows}
-        numbers = {name: int(step[name]) for name in ("step", "written", "by_token")}
-        parts.append(run | place | numbers)
-    return facts, names, parts, cut
+    return facts
 
 
 def _latest(batches: list[dict[str, Any]]) -> pd.DataFrame:
     """The latest part of each rank and step. Where the recorder of one rank
     was started again since another rank wrote its part, that part is of the
     run that is being repeated, and does not count."""
-    names = ["step", "rank", "ranks", "session", "written", "by_token"]
-    parts = pd.DataFrame(batches, columns=[*names, "source", "batch", "rows"])
+    names = ["rank", "ranks", "session", *OF_STEP, "source", "batch", "rows"]
+    parts = pd.DataFrame(batches, columns=names)
     first = parts.groupby("rank")["session"].transform("min")
     parts["restart"] = parts["session"].where(parts["session"] > first, 0)
     parts = parts.sort_values(["step", "session", "written"])

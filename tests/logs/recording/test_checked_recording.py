@@ -79,7 +79,7 @@ def test_a_step_without_a_rank_is_named_and_not_judged(tmp_path, capsys):
     assert verdict.frame["step"].tolist() == [1]
     assert (verdict.steps_judged, verdict.steps_read) == (1, 3)
     assert main(["check", str(tmp_path)]) == 2  # only partly read
-    assert "(step 2: rank 2; step 3: rank 1)" in capsys.readouterr().out
+    assert "2 steps are not judged, since rows of some" in capsys.readouterr().out
 
 
 def test_a_problem_of_the_recorder_is_told(tmp_path):
