@@ -14,7 +14,7 @@ Letters: R rows, F reward functions, G groups.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -101,31 +101,34 @@ def read_as_trl(
         raise refuse(expected, len(weights), "weights")
     training = _training(table) if columns.by_place else None
     settled = weights is not None or len(names) == 1
-    reading = Reading(tuple(map(float, weights or [1] * len(names))), group_size)
-    reading = replace(reading, training=training, why=GIVEN if settled else ASSUMED)
+    equal = tuple(map(float, weights or [1] * len(names)))
+    why = GIVEN if settled else ASSUMED
     sample = table if training is None else table[training]
-    step = _steps(sample)
+    step = pd.factorize(sample["step"])[0]
     if len(sample) > SAMPLE_ROWS:
         sample = sample[step <= step[SAMPLE_ROWS]]
-    if not len(sample) or (settled and not columns.by_place):
-        return reading
     sizes: list[int | None] = [group_size]
-    if not group_size and columns.by_place:
+    if len(sample) and not group_size and columns.by_place:
         # Sizes that divide every run of equal prompts, and at last None: equal
         # prompts are a group, of whatever size.
         common = _common_run(sample)
         sizes = [*(n for n in range(common, 1, -1) if common % n == 0), None]
-    reading = replace(reading, group_size=sizes[0])
+    reading = Reading(equal, sizes[0], training, why=why)
+    if not len(sample) or (settled and not columns.by_place):
+        return reading
     if "advantage" in sample and ("prompt" in sample or group_size):
-        tries = [
-            each
-            for size in sizes
-            for eps in ((None, *EPS) if len(names) > 1 else (None,))
-            for each in _tried(
-                sample, replace(reading, group_size=size, normalized=eps), settled
-            )
-        ]
-        share, _, best = max(tries, key=lambda each: each[:2])
+        several = () if len(names) == 1 else EPS
+        share, _, best = max(
+            (
+                each
+                for size in sizes
+                for eps in (None, *several)
+                for each in _tried(
+                    sample, replace(reading, group_size=size, normalized=eps)
+                )
+            ),
+            key=lambda each: each[:2],
+        )
         # Equal weights, and others, explain most groups of two.
         shown = share == 1 and (best.group_size != 2 or best.why == SOLVED)
         reading = best if settled or shown else reading
@@ -133,30 +136,30 @@ def read_as_trl(
 
 
 def _tried(
-    sample: pd.DataFrame, reading: Reading, settled: bool
-) -> list[tuple[float, float, Reading]]:
-    """The reading with weights to try, likely ones first, each with the share of
-    the rows that it explains, nearly and closely."""
+    sample: pd.DataFrame, reading: Reading
+) -> Iterator[tuple[float, float, Reading]]:
+    """The reading, or it with weights to try, likely ones first, each with the share
+    of the rows that it explains, nearly and closely."""
     sample = _by_place(sample, reading.group_size)
     advantage = sample["advantage"].to_numpy()
     counts = ~unscored(sample) & np.isfinite(advantage)
     if not counts.any():
-        return [(0.0, 0.0, reading)]
+        yield 0.0, 0.0, reading
+        return
     sample = normalized(sample, reading.normalized)[counts]
     group, advantage = _groups(sample), advantage[counts]
     rewards = sample[functions_of(sample)].to_numpy()
     rewards = np.nan_to_num(rewards, posinf=0, neginf=0)
-    tries = [(GIVEN if settled else EQUAL, reading.weights)]
-    if not settled:
+    tries = [reading]
+    if reading.why == ASSUMED:
         solved = least_squares(rewards, advantage, group)
-        tries = [(SOLVED, solved), *tries] if solved else tries
-        tries += [(ALONE, tuple(row)) for row in np.eye(rewards.shape[1]).tolist()]
-    readings = []
-    for why, weights in tries:
-        total = rewards @ weights
+        alone = [(tuple(row), ALONE) for row in np.eye(rewards.shape[1]).tolist()]
+        likely = [(solved, SOLVED), (reading.weights, EQUAL), *alone]
+        tries = [replace(reading, weights=w, why=why) for w, why in likely if w]
+    for each in tries:
+        total = rewards @ each.weights
         near, close = (explained(total, advantage, group, n) for n in (NEAR, CLOSE))
-        readings.append((near, close, replace(reading, weights=weights, why=why)))
-    return readings
+        yield near, close, each
 
 
 def _with_notes(sample: pd.DataFrame, columns: Columns, reading: Reading) -> Reading:
@@ -270,22 +273,13 @@ def _by_place(table: pd.DataFrame, size: int | None) -> pd.DataFrame:
     without a size."""
     if not size:
         return table
-    step = _steps(table)
-    place = pd.Series(step).groupby(step).cumcount().to_numpy()
+    place = table.groupby("step", sort=False, dropna=False).cumcount()
     return table.assign(prompt=place // size)
-
-
-def _steps(table: pd.DataFrame) -> np.ndarray:
-    """int64 [R] steps from 0."""
-    if "step" not in table:
-        return np.zeros(len(table), dtype="int64")
-    return pd.factorize(table["step"])[0].astype("int64")
 
 
 def _groups(table: pd.DataFrame) -> np.ndarray:
     """int64 [R], one number for each prompt of a step."""
-    prompt = pd.factorize(table["prompt"])[0]
-    return pd.factorize(_steps(table) * (len(table) + 1) + prompt)[0]
+    return table.groupby(["step", "prompt"], sort=False).ngroup().to_numpy()
 
 
 def _common_run(table: pd.DataFrame) -> int:
@@ -299,29 +293,28 @@ def _training(table: pd.DataFrame) -> np.ndarray | None:
     are whole groups of one prompt, as large as may be. The others have as many rows:
     the evaluation cut the first group short, by as many in each, and stands at the
     end. None where all steps are whole groups, or no size fits."""
-    if "step" not in table or "prompt" not in table:
+    if not len(table):
         return None
-    heads = np.flatnonzero(np.diff(_steps(table), prepend=-1))
+    heads = np.flatnonzero(np.diff(pd.factorize(table["step"])[0], prepend=-1))
     steps = np.split(pd.factorize(table["prompt"])[0], heads[1:])
     rows = max(map(len, steps))
     for size in (n for n in range(rows, 1, -1) if rows % n == 0):
-        odd = [prompts for prompts in steps if not _whole(prompts, size, 0).all()]
+        whole = [_whole(prompts, size) for prompts in steps]
+        odd = [n for n, rows in enumerate(whole) if not rows.all()]
         if not odd:
             return None
-        if 2 * len(odd) > len(steps) or min(map(len, odd)) < rows:
+        if 2 * len(odd) > len(steps) or min(len(steps[n]) for n in odd) < rows:
             continue
-        cut = max(
-            range(size), key=lambda cut: sum(_whole(p, size, cut).sum() for p in odd)
-        )
-        if all(_whole(prompts, size, cut).any() for prompts in odd):
-            whole = [_whole(prompts, size, 0) for prompts in steps]
-            return np.concatenate(
-                [w if w.all() else _whole(p, size, cut) for w, p in zip(whole, steps)]
-            )
+        cuts = [[_whole(steps[n], size, cut) for n in odd] for cut in range(size)]
+        cut = max(cuts, key=lambda cut: sum(map(np.sum, cut)))
+        if all(map(np.any, cut)):
+            for n, training in zip(odd, cut):
+                whole[n] = training
+            return np.concatenate(whole)
     return None
 
 
-def _whole(prompts: np.ndarray, size: int, cut: int) -> np.ndarray:
+def _whole(prompts: np.ndarray, size: int, cut: int = 0) -> np.ndarray:
     """bool [R]: the rows of a step, behind the `cut` first, that are of whole groups
     of one prompt, until the first group that is not."""
     rows = np.zeros(len(prompts), dtype=bool)

@@ -70,7 +70,7 @@ logs/report.py | f"%{ord(c):02X}" | f"%{ord(c):03X}" | logs/test_check_cli.py
 logs/report.py | {0: "", 1: "failure", 2: partly} | {0: "", 1: partly, 2: "failure"} | logs/test_check_cli.py
 logs/read/columns.py | np.where(flags == keeps, whole, flags * 0) | np.where(flags != keeps, whole, flags * 0) | logs/test_asks.py
 logs/read/log.py | near if (bad & unknown).any() else bad | bad | logs/test_logs_readers.py
-logs/trl.py | cut = max( | cut = min( | logs/test_check_trl.py
+logs/trl.py | cut = max(cuts | cut = min(cuts | logs/test_check_trl.py
 logs/recording.py | ["step", "rank"], keep="last" | ["step", "rank"], keep="first" | logs/recording/test_recorder.py
 logs/guard.py | acts = j.verdict in ("other", "suspect", "none fits") | acts = j.verdict in ("other", "suspect") | logs/test_guard.py
 logs/judging/reading.py | "scale": r.scale, | "scale": r.baseline, | logs/test_asks.py
