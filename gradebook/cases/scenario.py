@@ -112,15 +112,13 @@ class Scenario(Reported):
     def __post_init__(self) -> None:
         self.batch()
         check_index("focus", self.focus, len(self.rows), "rows")
-        counts = {"rows": len(self.rows), "trainers": len(self.trainers)}
-        lists = {
-            "expected.correct": (self.expected.correct, "rows"),
-            "expected.faulty": (self.expected.faulty, "rows"),
-            "statuses": (self.statuses, "trainers"),
-        }
-        for key, (values, of) in lists.items():
-            if values and len(values) != counts[of]:
-                raise refuse(f"{counts[of]} values, as {of}", len(values), key)
+        for key, values, of in (
+            ("expected.correct", self.expected.correct, self.rows),
+            ("expected.faulty", self.expected.faulty, self.rows),
+            ("statuses", self.statuses, self.trainers),
+        ):
+            if values and len(values) != len(of):
+                raise refuse(f"{len(of)} values", len(values), key)
         swaps(self.bugs)
         if not self.variant and self.plan is None:
             raise GradebookError("Field required", key="plan")
@@ -193,14 +191,7 @@ def variants(bug: str) -> tuple[Scenario, ...]:
 
 def combinations() -> tuple[Scenario, ...]:
     """The sandbox's cases with bugs that a trainer had at the same time."""
-    folder = FOLDER / "sandbox"
-    cases = map(_shipped, sorted(folder.glob("*-with_*.toml")))
-    return tuple(case for case in cases if case.also)
-
-
-@cache
-def _shipped(path: Path) -> Scenario:
-    return _read(path)
+    return tuple(map(_shipped, sorted(FOLDER.glob("sandbox/*-with_*.toml"))))
 
 
 def _read(path: Path) -> Scenario:
@@ -216,6 +207,9 @@ def _read(path: Path) -> Scenario:
         return read_document(Scenario, document, **keys)
     except GradebookError as error:
         raise error.inside(str(path)) from None
+
+
+_shipped = cache(_read)
 
 
 # The record of a bug: its stage comes from gradebook/bugs/<bug>.py, all else from the

@@ -179,14 +179,7 @@ BugName = Annotated[str, one_of(*BUGS)]
 Status = Literal["fixed", "open", "closed", "disputed", "by design", "not confirmed"]
 SomeSettings = dict[SettingName, Any]
 SettingsTable = Annotated[
-    Settings,
-    PlainValidator(
-        lambda value: (
-            value
-            if isinstance(value, Settings)
-            else Settings(**read(SomeSettings, value))
-        )
-    ),
+    Settings, PlainValidator(lambda table: Settings(**read(SomeSettings, table)))
 ]
 """A table of settings, the others at their defaults."""
 
