@@ -51,13 +51,6 @@ class Finding:
     bug       a name from BUGS, or "" where no known bug computes the step
     verdict   other, suspect or none fits, as the check would say
     sentence  what the advantages match, in words that stand alone
-
-    >>> guard = Guard(declared={"estimator": "dr_grpo"}, action=str)
-    >>> found = guard.step(
-    ...     7, prompt=[0, 0], reward=[1.0, 3.0], advantage=[-1.0, 0.5]
-    ... )
-    >>> found.step, found.row, found.correct, found.trained
-    (7, 1, 1.0, 0.5)
     """
 
     step: int
@@ -79,16 +72,7 @@ class Finding:
 
 
 class WrongAdvantages(RuntimeError):
-    """Raised by a guard whose action is "raise". `finding` has the facts.
-
-    >>> guard = Guard(declared={"estimator": "dr_grpo"}, action="raise")
-    >>> rows = {"prompt": [0, 0], "reward": [1.0, 3.0]}
-    >>> try:
-    ...     guard.step(7, advantage=[-1.0, 0.5], **rows)
-    ... except WrongAdvantages as wrong:
-    ...     print(wrong.finding.verdict)
-    none fits
-    """
+    """Raised by a guard whose action is "raise". `finding` has the facts."""
 
     def __init__(self, finding: Finding) -> None:
         super().__init__(str(finding))

@@ -272,16 +272,17 @@ def _notes(log: Log, set_apart: int, rounding: Rounding) -> list[str]:
 def _unchecked(has: frozenset[str]) -> tuple[str, list[str]]:
     """One line that names the columns that would let more be checked, and
     the full list."""
-    lines, missing = [], list[str]()
-    for record in map(bug, BUGS):
-        if record.in_advantages and not can_show(record, has):
-            lines.append(f"Not checked: {record.title}. That needs {record.tells}.")
-            missing += [c for c in telling_columns(record) if c not in has]
-        elif not record.in_advantages:
-            lines.append(
-                f"Not checked: {record.title}. It leaves no trace in advantages; that"
-                f" needs {record.tells}."
-            )
-    names = ", ".join(dict.fromkeys(missing))
+    unchecked = [
+        b for b in map(bug, BUGS) if not (b.in_advantages and can_show(b, has))
+    ]
+    no_trace = "It leaves no trace in advantages; that"
+    lines = [
+        f"Not checked: {b.title}. {'That' if b.in_advantages else no_trace} needs"
+        f" {b.tells}."
+        for b in unchecked
+    ]
+    telling = (telling_columns(b) for b in unchecked if b.in_advantages)
+    missing = dict.fromkeys(c for columns in telling for c in columns if c not in has)
+    names = ", ".join(missing)
     line = f"More could be checked with the columns {names}." if names else ""
     return line, lines

@@ -4,30 +4,12 @@ annotations, and JUnit."""
 from __future__ import annotations
 
 import math
-from typing import Any
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-import numpy as np
-
 from gradebook.core.formatting import short
-from gradebook.core.lazy_pandas import pd
 from gradebook.logs.explore import sentences, worst_steps
-from gradebook.logs.judging.judge import OFF
 from gradebook.logs.judging.verdict import Verdict
 from gradebook.output.rendering import rendered
-
-BARS = 240
-"""So many bars the timeline has at most; steps share one beyond that."""
-
-MARKS = {
-    "suspect": "◆",
-    "other": "◇",
-    "asks": "?",
-    "none fits": "?",
-    "cannot tell": "–",
-    "correct": "",
-}
-"""Verdicts with their marks, the one that a shared bar shows first."""
 
 WORST = {
     "step": "Step",
@@ -68,20 +50,19 @@ def facts(verdict: Verdict) -> list[tuple[str, str]]:
 
 def report(verdict: Verdict) -> str:
     """A short HTML page; all text in it is escaped."""
-    frame = verdict.frame
-    steps = frame["step"].tolist() if len(frame) else []
-    counts = frame["verdict"].value_counts() if steps else {}
+    steps = verdict.frame["verdict"].value_counts() if len(verdict.frame) else {}
+    counts = ", ".join(f"{n:,} {name}" for name, n in steps.items())
     worst = worst_steps(verdict).astype(object)
     worst["correct_residual"] = [short(n, 3) for n in worst["correct_residual"]]
     cannot_tell = [f"{tie.title}: {tie.why}" for tie in verdict.ties]
     return rendered(
         "report.html.jinja",
         sentence=verdict.sentence,
-        facts=[("Verdict", verdict.verdict), *facts(verdict)],
-        bars=_bars(frame) if steps else [],
-        counts=", ".join(f"{n} {name}" for name, n in counts.items()),
-        first=steps[0] if steps else "",
-        last=steps[-1] if steps else "",
+        facts=[
+            ("Verdict", verdict.verdict),
+            ("Step by step", counts or "none"),
+            *facts(verdict),
+        ],
         worst_head=list(WORST.values()),
         worst=worst[list(WORST)].astype(str).to_numpy().tolist(),
         lists=[
@@ -91,27 +72,6 @@ def report(verdict: Verdict) -> str:
             ("Left out", list(verdict.broken)),
         ],
     )
-
-
-def _bars(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    """A bar a step, as high as the correct numbers are far; steps share one
-    where there are many. A mark says the verdict without colour."""
-    far = frame["correct_residual"]
-    far = far.where(frame["verdict"].isin(OFF) & far.between(0, 1e300), 0.0)
-    bar = np.arange(len(frame)) // -(-len(frame) // BARS)
-    heights = 6 + 74 * far.groupby(bar).max() / max(far.max(), 1e-12)
-    width = 720 / len(heights)
-    verdicts = frame["verdict"].groupby(bar).agg(lambda v: min(v, key=[*MARKS].index))
-    return [
-        {
-            "kind": verdict.replace(" ", "-"),
-            "x": place * width,
-            "width": max(width - 0.6, 0.6),
-            "height": height,
-            "mark": MARKS[verdict] if width >= 12 else "",
-        }
-        for place, (verdict, height) in enumerate(zip(verdicts, heights))
-    ]
 
 
 def github(verdict: Verdict, place: str) -> str:

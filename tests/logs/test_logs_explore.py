@@ -1,7 +1,6 @@
-"""A checked log's timeline, one step's rows, the report, the test file."""
+"""A checked log's worst steps, one step's rows, the report, the test file."""
 
 import re
-from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -136,15 +135,8 @@ def test_the_report_needs_nothing_else():
 def test_text_of_a_log_is_escaped_in_the_report():
     frame = made(steps=2)
     frame["step"] = [f"<script>alert({s})</script>" for s in frame["step"]]
-    frame = frame.rename(columns={"reward": "<b>r"})
+    frame = frame.rename(columns={"reward": "<b>r"}).assign(advantage=2.5)
     verdict = judged(frame, "<i>.csv", columns={"reward": "<b>r"})
     page = report(verdict)
     assert "<script" not in page and "<b>" not in page and "<i>" not in page
     assert "&lt;script&gt;" in page and "&lt;b&gt;r" in page
-
-
-def test_many_steps_share_bars():
-    verdict = checked("partial_groups")[1]
-    many = pd.concat([verdict.frame] * 84, ignore_index=True)  # 504 steps
-    page = report(replace(verdict, frame=many))
-    assert 1 <= page.count("<rect") <= 240

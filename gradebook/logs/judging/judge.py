@@ -344,30 +344,23 @@ def _correct(whole: Judgement, judged: list[Judgement]) -> np.ndarray:
     """What is correct beside the log: on steps that are not what was declared,
     what was; else the named reading, the correct engine
     beside the bug, or the reading that fits most. float64 [R]"""
-    candidates, steps, asked = (
-        whole.candidates,
-        whole.candidates.steps,
-        whole.candidates.asked,
-    )
-    fits, values = candidates.readings, steps.advantage
+    candidates, steps = whole.candidates, whole.candidates.steps
+    fits, asked, values = candidates.readings, candidates.asked, steps.advantage
     named = {j.bug for j in judged}
     suspects = (s for s in candidates.suspects if s.bug in named)
     suspect = whole.suspect or next(suspects, None)
-    if whole.readings and not whole.suspect:
-        reading = whole.readings[0]
+    nearest = candidates.nearest[0] if candidates.nearest else None
+    if whole.readings and whole.suspect is None:
+        nearest = whole.readings[0]
     elif suspect is not None:
-        reading = None
+        nearest = None
         traced = trace(steps, suspect.correct).values
-        if np.isfinite(traced).all():  # no step is refused by the engine
-            values = traced
+        values = np.where(np.isfinite(traced), traced, values)
     else:
-        nearest = candidates.nearest[0] if candidates.nearest else None
-        reading = max(fits, key=lambda r: fits[r].good.sum(), default=nearest)
-    if reading is not None and reading.grouping != "without copies":
-        values = compute(steps, reading).values
+        nearest = max(fits, key=lambda r: fits[r].good.sum(), default=nearest)
+    if nearest is not None and nearest.grouping != "without copies":
+        values = compute(steps, nearest).values
     as_declared = ("other", "none fits") if asked.is_declared else ()
     other = np.array([j.verdict in as_declared for j in judged])[steps.step_of]
-    if other.any():
-        declared = compute(steps, asked.reading(whole.readings)).values
-        values = np.where(other, declared, values)
-    return values
+    declared = asked.reading(whole.readings)
+    return np.where(other, compute(steps, declared).values, values)

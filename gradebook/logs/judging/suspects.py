@@ -13,7 +13,6 @@ import numpy as np
 from gradebook.bugs import BUGS
 from gradebook.cases.scenario import Bug, bug
 from gradebook.core.errors import GradebookError, StepsError
-from gradebook.core.lazy_pandas import pd
 from gradebook.core.settings import FLAGS, Settings
 from gradebook.engine.pipeline import CORRECT, run
 from gradebook.logs.judging.fit import Fit, Numbers, Ruler
@@ -270,39 +269,29 @@ def mixes_strides(suspect: Suspect, steps: LoggedSteps) -> bool:
     kept = ((batch.tokens > 0) & batch.scored).numpy() & np.isfinite(traced.values)
     if settings.mask_no_eos:
         kept &= batch.eos.numpy()
-    rows = pd.DataFrame(
-        {
-            "step": steps.step_of[kept],
-            "prompt": batch.prompt_index.numpy()[kept],
-            "cell": traced.group[kept],
-        }
-    )
-    sizes = rows.groupby("prompt").size()
-    rows["size"] = rows["prompt"].map(sizes)
-    runs = 1 + np.count_nonzero(np.diff(rows["prompt"]))
+    prompt, cell = batch.prompt_index.numpy()[kept], traced.group[kept]
+    size = np.bincount(prompt)
+    sizes = size[size > 0]
+    runs = 1 + np.count_nonzero(np.diff(prompt))
     stride = suspect.group_size or sizes.max()
-    usual = sizes.mode()[0], sizes.max()
-    if runs != len(sizes) or sizes.nunique() < 2 or stride not in usual:
+    usual = np.bincount(sizes).argmax(), sizes.max()
+    if runs != len(sizes) or len(set(sizes)) < 2 or stride not in usual:
         return False
-    cells = (
-        rows[rows["cell"] >= 0]
-        .groupby("cell")
-        .agg(
-            step=("step", "first"),
-            prompts=("prompt", "nunique"),
-            rows=("prompt", "size"),
-            size=("size", "first"),
-        )
-    )
-    is_whole = (cells["rows"] == cells["size"]) & (cells["rows"] >= stride)
-    mixed = {*cells["step"][cells["prompts"] > 1]}
-    pure = {*cells["step"][(cells["prompts"] == 1) & is_whole]}
-    if (rows["cell"] < 0).any():
+    has_cell = cell >= 0
+    pairs = cell[has_cell] * len(size) + prompt[has_cell]
+    pieces, shared = np.unique(pairs.astype("int64"), return_counts=True)
+    cell_of, prompt_of = np.divmod(pieces, len(size))
+    several = np.bincount(cell_of)[cell_of] > 1
+    whole = ~several & (shared == size[prompt_of]) & (shared >= stride)
+    step = steps.groups.step
+    mixed, pure = {*step[prompt_of[several]]}, {*step[prompt_of[whole]]}
+    if not has_cell.all():
         return bool(mixed) or settings.scale != "none"
     if mixed & pure:
         return True
-    each = rows.groupby("step")["size"].agg(["min", "size"])
     full = stride * (settings.prompts_per_step or 0)
-    short = {*each.index[(each["min"] < stride) | (each["size"] < full)]}
+    rows = np.bincount(steps.step_of[kept])
+    few = np.bincount(step[prompt], size[prompt] < stride) > 0
+    short = {*np.flatnonzero(few | (rows < full))}
     both = bool(mixed) and bool(pure) and len(mixed) + len(pure) > 2
     return both and mixed <= short and not pure & short
