@@ -25,7 +25,7 @@ BUGS: tuple[str, ...] = tuple(sorted(m.name for m in iter_modules(__path__)))
 
 @dataclass(frozen=True)
 class Swap:
-    """One stage with its correct and its faulty function.
+    """One stage that an engine swaps.
 
     name     the bug, or the bugs that act in this stage together
     engine   the whole faulty engine
@@ -37,13 +37,19 @@ class Swap:
 
     name: str
     stage: str
-    correct: Stage
-    faulty: Stage
     engine: Engine
     drops: tuple[str, ...] = ()
     unexplained: Callable[..., np.ndarray] | None = None
     evidence: Callable[..., np.ndarray] | None = None
     reading: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def correct(self) -> Stage:
+        return getattr(CORRECT, self.stage)
+
+    @property
+    def faulty(self) -> Stage:
+        return getattr(self.engine, self.stage)
 
 
 @lru_cache
@@ -59,20 +65,14 @@ def swap(name: str) -> Swap:
         if stage in STAGES and function.__module__ == module.__name__
     )
     return Swap(
-        name=name,
-        stage=stage,
-        correct=getattr(CORRECT, stage),
-        faulty=faulty,
+        name,
+        stage,
         engine=replace(CORRECT, **{stage: faulty}),
         drops=getattr(module, "DROPS", ()),
         unexplained=getattr(module, "unexplained", None),
         evidence=getattr(module, "evidence", None),
         reading=getattr(module, "READING", {}),
     )
-
-
-NO_BUG = Swap("", "", CORRECT.score, CORRECT.score, CORRECT)
-"""Stands for the bugs where none is chosen."""
 
 
 def swaps(bug_names: Iterable[str]) -> tuple[Swap, ...]:
@@ -91,9 +91,9 @@ def swaps(bug_names: Iterable[str]) -> tuple[Swap, ...]:
 
 
 def swapped(bug_names: Iterable[str]) -> Swap:
-    """The engine with every named bug, as the first stage that it swaps.
-    Raises as `swaps`."""
-    return next(iter(swaps(bug_names)), NO_BUG)
+    """The engine with every named bug, as the first stage that it swaps; without
+    bugs the correct one. Raises as `swaps`."""
+    return next(iter(swaps(bug_names)), Swap("", "", CORRECT))
 
 
 def _joined(together: list[Swap]) -> Swap:
@@ -105,5 +105,5 @@ def _joined(together: list[Swap]) -> Swap:
         expected = f"one bug in the stage {together[0].stage}"
         raise GradebookError(key="bugs", expected=expected, found=names)
     drops = tuple(dict.fromkeys(c for each in together for c in each.drops))
-    faulty = counted_without(frozenset(drops))
-    return replace(together[0], name=names, faulty=faulty, drops=drops)
+    engine = replace(CORRECT, counted=counted_without(frozenset(drops)))
+    return replace(together[0], name=names, engine=engine, drops=drops)
