@@ -49,8 +49,6 @@ def serve() -> None:
 
 
 class Runs:
-    """Trains what is asked for, in the order of asking."""
-
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._thread = ThreadPoolExecutor(1, "training")

@@ -115,7 +115,6 @@ class Slider(Part):
         return [round(self.least + step * self.step, 6) for step in steps]
 
     def nearest(self, value: float) -> float:
-        """The nearest of them."""
         return min(self.values, key=lambda stop: abs(stop - value))
 
 
@@ -154,7 +153,6 @@ class Study(Part):
 
     @property
     def measured(self) -> Measure:
-        """What the headline is about."""
         return MEASURES[self.measure]
 
     def at(self, value: float) -> tuple[Environment, Conditions, Settings]:
@@ -185,7 +183,6 @@ class Run:
 
 
 def default_run(bug: str) -> Run:
-    """The run that a bug's study begins with."""
     return Run(bug, study(bug).slider.default)
 
 

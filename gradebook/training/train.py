@@ -114,7 +114,6 @@ class Training:
         }
 
     def advance(self) -> None:
-        """One update of both policies."""
         learned, gradients = [], []
         batches = self.batches(self.logits().log_softmax(-1), next(self.luck))
         for engine, (batch, logp) in zip(self.engines, batches):

@@ -23,7 +23,6 @@ from gradebook.ui.parts.predict import SKIPPED, Guess, Progress
 
 
 def shown(draft: Draft, progress: Progress) -> dict[str, Any]:
-    """The board with all that stands around it."""
     scenario = draft.scenario
     covered = progress.covered(scenario.name)
     task = challenge(draft, progress)

@@ -29,7 +29,6 @@ def stub(module: str) -> str:
 
 
 async def program(request: Request) -> Response:
-    """A file of the program, which a browser asks for."""
     file = PROGRAM.get(request.path_params["name"])
     if file is None:
         return PlainTextResponse("not found", 404)

@@ -33,7 +33,6 @@ from gradebook.ui.rooms import seat
 
 
 def bug_page(name: str) -> None:
-    """The whole page of the bug `name`."""
     address.arrive(name)
     room.follow(name)
     scenario = address.case(name)
@@ -57,7 +56,6 @@ def bug_page(name: str) -> None:
 
 
 def _cases(scenario: Scenario) -> None:
-    """The menu of the bug's cases."""
     titles = {
         case.name: words.plain(case.title) if case.variant else "The report"
         for case in variants(scenario.bug)

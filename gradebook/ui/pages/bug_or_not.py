@@ -27,7 +27,6 @@ KEYS = {"b": "bug", "n": "not", "ArrowRight": "next"}
 
 
 def bug_or_not() -> None:
-    """The whole page."""
     bar.follow(PAGE)
     st.title("Bug or not?", anchor=False)
     leads, led = seat.leads(), _game_of_lead()

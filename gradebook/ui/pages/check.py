@@ -40,7 +40,6 @@ CHOSEN = "check-step"
 
 
 def check_page() -> None:
-    """The whole page."""
     st.title("Check your run")
     st.markdown(
         "What computes the advantages in your log, and is it what you configured?"
@@ -88,7 +87,6 @@ def _check(checking: Checking) -> None:
 
 
 def _verdict(checking: Checking, verdict: Verdict) -> None:
-    """The card, the timeline and the steps."""
     st.markdown(words.titled(f"The verdict on {words.plain(checking.title)}"))
     _card(checking, verdict)
     has_steps = len(verdict.frame) > 0
@@ -105,7 +103,6 @@ def _verdict(checking: Checking, verdict: Verdict) -> None:
 
 
 def _card(checking: Checking, verdict: Verdict) -> None:
-    """What was found, and what to do."""
     with st.container(key="check-verdict"):
         head = HEADS[verdict.verdict]
         first, *rest = FIRST_SENTENCE.split(on_page(verdict.sentence), maxsplit=1)

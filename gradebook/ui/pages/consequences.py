@@ -48,7 +48,6 @@ LOOK = 0.5
 
 
 def consequences() -> None:
-    """The whole page."""
     mine = DESK.get()
     if query := room.follow(PAGE) or address.arrived():
         mine.run, mine.problem = read_link(query)
@@ -231,7 +230,6 @@ def _effect(run: Run, curves: Curves, update: int) -> Effect:
 
 
 def _summary(mine: Desk, curves: Curves) -> str:
-    """The picture in words."""
     run, (correct, faulty) = mine.run, mine.names
     title = mine.study.measured.title
     start, end = _effect(run, curves, 0), _effect(run, curves, UPDATES)
@@ -270,7 +268,6 @@ def _dose(mine: Desk) -> None:
 
 
 def _below(mine: Desk, curves: Curves) -> None:
-    """What the run says, and its numbers."""
     run, its, names = mine.run, mine.study, mine.names
     st.markdown(
         f"{words.plain(_summary(mine, curves))}\n\n**Why:** {words.plain(its.why)}\n\n"

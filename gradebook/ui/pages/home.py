@@ -48,7 +48,6 @@ _mount = st.components.v2.component("gradebook_home", js=stub("home"))
 
 
 def home() -> None:
-    """The way in."""
     st.title(
         "One unfinished answer can turn three right ones into mistakes.", anchor=False
     )

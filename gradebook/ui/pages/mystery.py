@@ -65,7 +65,6 @@ def look(name: str, state: State) -> Comparison:
 
 @cache
 def first_case() -> PlainCase:
-    """The batch with which every game begins."""
     return read_part(PlainCase, FOLDER / "games" / "mystery.toml", name="mystery")
 
 
@@ -89,7 +88,6 @@ def hidden(seed: str) -> str:
 
 
 def stage_of(name: str) -> str:
-    """The stage in which the bug is, or NO_STAGE."""
     return bug(name).stage if name else NO_STAGE
 
 
@@ -101,11 +99,9 @@ class Trainer(Draft):
 
     @property
     def original(self) -> Comparison:
-        """What the trainer gave for the batch as it came."""
         return look(self.name, self.origin)
 
     def compared(self) -> Comparison:
-        """What it gives for the batch as it stands. Raises GradebookError."""
         return look(self.name, self.state)
 
 
@@ -127,12 +123,10 @@ class Game:
 
     @cached_property
     def name(self) -> str:
-        """The hidden bug, or NONE."""
         return hidden(self.seed)
 
     @cached_property
     def draft(self) -> Draft:
-        """The batch on the board."""
         return Trainer(first_case().as_scenario(), name=self.name)
 
     @cached_property
@@ -151,7 +145,6 @@ class Game:
 
     @property
     def cost(self) -> int:
-        """The score so far, in edits. Less is better."""
         return max(len(self.log) - 1, 0) + WRONG * self.wrong
 
     def guess(self, stage: str | None, name: str | None) -> None:
@@ -166,12 +159,10 @@ class Game:
 
 
 def read(query: Mapping[str, str]) -> Game:
-    """The game of a link, from its start."""
     return Game(address.seed_of(query))
 
 
 def mystery() -> None:
-    """The whole page."""
     st.title("Mystery trainer", anchor=False)
     game = address.game(keys.MYSTERY, read)
     address.put(address.game_link(game.seed))
@@ -216,7 +207,6 @@ def _rest(game: Game, main: DeltaGenerator, side: DeltaGenerator) -> None:
 
 
 def _name(game: Game) -> None:
-    """The score, and the visitor's name for stage and bug."""
     text = (
         f"**{counted(game.cost, 'edit')} so far.** A wrong name costs {WRONG} edits. A"
         " drag is one edit. Going back in the history is free."
@@ -259,7 +249,6 @@ def _title(name: str) -> str:
 
 
 def _over(game: Game) -> None:
-    """The answer, the score, and both engines on the batch."""
     name = game.name
     answer = "The trainer has no bug."
     if name:

@@ -33,7 +33,6 @@ LESSON = (
 
 
 def primer() -> None:
-    """The whole page."""
     st.title("What an advantage is", anchor=False)
     if not asks("primer"):
         four_rewards()
@@ -41,7 +40,6 @@ def primer() -> None:
 
 @st.fragment(key="primer")
 def four_rewards() -> None:
-    """Four rollouts of one prompt; their rewards are the reader's."""
     lead = st.empty()
     left, right = st.columns([3, 2], gap="large")
     draft = drafts.of(FOUR.as_scenario())

@@ -29,7 +29,6 @@ BASIC = ("estimator", "baseline", "scale", "ddof", "eps")
 
 
 def sandbox() -> None:
-    """The whole page."""
     address.arrive(PAGE)
     draft = drafts.of(address.case(PAGE))
     bugs = draft.state.bugs
@@ -118,7 +117,6 @@ def _start(draft: Draft) -> None:
 
 
 def _bugs(draft: Draft) -> None:
-    """The bugs that the faulty engine has: part of the state."""
 
     def pick(chosen: list[str]) -> None:
         draft.edit(bugs=tuple(name for name in BUGS if name in chosen))

@@ -18,7 +18,6 @@ from gradebook.ui.rooms.panel import panel
 
 
 def session() -> None:
-    """The whole page."""
     st.title("Session")
     st.markdown(
         f"A session takes {MINUTES} minutes, or as many as you have. It works"

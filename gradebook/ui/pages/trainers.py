@@ -42,7 +42,6 @@ SETTINGS = {
 
 
 def trainers() -> None:
-    """The whole page."""
     st.title("Trainers")
     if asks("trainers"):
         return
@@ -159,7 +158,6 @@ def _line(line: dict[str, Any], column: str) -> None:
 
 
 def _batch(shown: dict[str, Any], line: dict[str, Any]) -> None:
-    """Rewards, the trainer's advantages and those of both engines."""
     query = dict(parse_qsl(shown["link"].partition("?")[2]))
     both = compared(decode(query, default="sandbox").state)
     engines = zip(both.correct.advantage.tolist(), both.faulty.advantage.tolist())

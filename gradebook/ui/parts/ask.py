@@ -91,7 +91,6 @@ def log() -> None:
 
 
 def more() -> None:
-    """What few logs need."""
     with st.expander("Paste a table instead"):
         st.text_area(
             "A table with a first line of column names",
@@ -142,7 +141,6 @@ def say(columns: str = "", declared: str = "") -> None:
 
 
 def again() -> None:
-    """Checks the same log under the options as they stand."""
     held = keys.CHECKING.get()
     if held is not None:
         _begin(held.files, held.title, held.weights)

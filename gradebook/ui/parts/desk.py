@@ -50,23 +50,19 @@ class Desk:
 
     @property
     def study(self) -> Study:
-        """The study of the run on the page."""
         return study(self.run.bug)
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What its engines are called."""
         return load(self.run.bug).engine_names
 
     def choose(self, run: Run) -> None:
-        """Another run stands on the page."""
         runs().cancel(self.run)
         self.run, self.idle, self.error = run, None, ""
 
 
 @st.cache_resource(show_spinner=False)
 def runs() -> Runs:
-    """The server's training runs."""
     return Runs()
 
 
@@ -74,7 +70,6 @@ DESK: Key[Desk] = Key("desk", Desk)
 
 
 def query_of(run: Run) -> dict[str, str]:
-    """The link's parameters."""
     return {
         "v": VERSION,
         "bug": run.bug,

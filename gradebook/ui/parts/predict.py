@@ -46,7 +46,6 @@ class Progress:
     hidden: set[str] = field(default_factory=set)
 
     def covered(self, case: str) -> bool:
-        """The learner has neither answered nor skipped yet."""
         return case in self.hidden or case not in self.guesses
 
     def answer(self, case: str, choice: int, place: float | None = None) -> None:
@@ -56,7 +55,6 @@ class Progress:
             self.guesses[case] = Guess(choice, place)
 
     def uncovered(self) -> list[str]:
-        """The bugs whose report is uncovered."""
         return [bug for bug in BUGS if not self.covered(bug)]
 
     def text(self) -> str:
@@ -100,7 +98,6 @@ PROGRESS: Key[Progress] = Key(
 
 
 def progress() -> Progress:
-    """What the visitor has done so far."""
     return PROGRESS.get()
 
 
@@ -110,7 +107,6 @@ def covered(case: str) -> bool:
 
 
 def start_over() -> None:
-    """Forgets what was done."""
     PROGRESS.put(Progress())
 
 

@@ -35,12 +35,10 @@ class Quiz:
 
     @property
     def reports(self) -> tuple[Report, ...]:
-        """The reports of the game, in order."""
         return game(self.seed)
 
     @property
     def report(self) -> Report | None:
-        """The report that is shown; none at the result."""
         return self.reports[self.at] if self.at < len(self.reports) else None
 
     def say(self, choice: int) -> None:
@@ -58,7 +56,6 @@ class Quiz:
 
 
 def round_link(quiz: Quiz) -> dict[str, str]:
-    """The link of the game at its round, without answers."""
     return game_link(quiz.seed, round=str(quiz.at + 1))
 
 
@@ -78,7 +75,6 @@ def truth(report: Report) -> int | None:
 
 
 def kind(report: Report) -> str:
-    """What the report is, in words."""
     right = truth(report)
     return "Disputed" if right is None else CHOICES[right]
 
@@ -117,7 +113,6 @@ def answer(report: Report, said: str) -> None:
 
 
 def judged(report: Report, choice: int) -> str:
-    """What the visitor said, and whether it is right."""
     sentence, right = f"You said **{CHOICES[choice].lower()}**", truth(report)
     if right is None:
         return f"{sentence}. The report is disputed, so no answer is scored."
@@ -156,7 +151,6 @@ def numbers_of(report: Report, draft: Draft) -> None:
 
 
 def sources(report: Report) -> None:
-    """Where the report stands, and where to read it."""
     source = report.source
     text = f"{words.plain(source.standing)}."
     if isinstance(source, Scenario):

@@ -24,7 +24,6 @@ from gradebook.ui.parts.words import safe
 
 
 def facts(scenario: Scenario) -> str:
-    """Report and status of a bug, as one line of HTML."""
     source = scenario.sources[0]
     report = safe(source.label)
     if source.url:
@@ -182,7 +181,6 @@ def affected_release(bug: str) -> None:
 
 
 def affected_bugs() -> None:
-    """The question for all bugs at once."""
     release = _release("affected", [])
     body = []
     for bug in BUGS:

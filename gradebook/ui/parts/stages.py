@@ -61,7 +61,6 @@ def opened(draft: Draft) -> None:
 
 
 def choose(draft: Draft, edit: Mapping[str, Any]) -> None:
-    """Opens the stage that an edit of the path names, or closes it."""
     stage = edit.get("stage")
     draft.stage = stage if stage in draft.comparison.stages else ""
 
