@@ -40,6 +40,7 @@ from gradebook.engine.pipeline import STAGES
 
 ROUNDS = 12
 """Reports of a game."""
+CHOICES = ("A bug", "Not a bug")
 AGREED = ("fixed", "open")
 """The statuses of reports that nobody disputes."""
 
@@ -61,9 +62,11 @@ class Report:
         return isinstance(self.source, Scenario)
 
     @property
-    def scored(self) -> bool:
-        """The report counts. One that is disputed has no right answer."""
-        return self.source.status != "disputed"
+    def truth(self) -> int | None:
+        """The right answer, an index into CHOICES; None for a disputed report."""
+        if self.source.status == "disputed":
+            return None
+        return 0 if self.is_bug else 1
 
     @property
     def picture(self) -> str:

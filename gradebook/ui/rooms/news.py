@@ -27,7 +27,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 
-from gradebook.cases.reports import named
+from gradebook.cases.reports import CHOICES, named
 from gradebook.cases.scenario import load, names
 from gradebook.classroom.plan import CLOSING, OPENING, TRAINING, about_training
 from gradebook.classroom.room import SHARED
@@ -35,7 +35,7 @@ from gradebook.classroom.store import Room
 from gradebook.core.formatting import minus
 from gradebook.training.study import studied
 from gradebook.ui.board import lesson
-from gradebook.ui.parts import quiz, words
+from gradebook.ui.parts import words
 from gradebook.ui.parts.drafts import Draft
 from gradebook.ui.parts.predict import SKIPPED, Guess, Progress
 from gradebook.ui.rooms import seat
@@ -58,7 +58,7 @@ def question(name: str) -> Question | None:
     """The question of this name: of a case, a report of "Bug or not?", a training
     run, or of how a plan opens and closes. None where there is none."""
     if report := named(name):
-        return Question(report.source.claim, quiz.CHOICES, quiz.truth(report))
+        return Question(report.source.claim, CHOICES, report.truth)
     if name == OPENING.question:
         return Question(OPENING.ask, OPENING.choices, 0)
     if name == CLOSING.question:
