@@ -1,2 +1,2 @@
-"""Recorder and guard inside trainers that are known by name. None of these
-modules imports its trainer."""
+"""What released trainers compute; recorder and guard inside known ones. No module
+here imports its trainer."""

@@ -90,12 +90,12 @@ LAW_BATCHES = (
 
 def smallest(rewards: Rewards, shows: Callable[[Rewards], bool]) -> Rewards:
     """A batch reduced greedily, as long as it `shows` the same."""
-    while (less := next(filter(shows, _smaller(rewards)), None)) is not None:
+    while (less := next(filter(shows, smaller(rewards)), None)) is not None:
         rewards = less
     return rewards
 
 
-def _smaller(rewards: Rewards) -> Iterator[Rewards]:
+def smaller(rewards: Rewards) -> Iterator[Rewards]:
     """Batches that are a little smaller or rounder: a prompt less, a row less
     in every prompt, a row less in one, a reward of 0 or 1."""
 
