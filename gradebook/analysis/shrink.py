@@ -102,13 +102,10 @@ def fewer_rows(state: State) -> Iterator[State]:
 
 
 def plainer_rows(state: State) -> Iterator[State]:
-    """Fewer tokens, one training step, and every row finished."""
+    """Fewer tokens, and every row finished."""
     table, width = state.table, state.table.width
     for tokens in sorted({1, width // 2, width - 1} & set(range(1, width))):
         yield replace(state, table=table.resized(tokens))
-    if "step" in table and any(str(cell).strip() != "0" for cell in table["step"]):
-        joined = table.with_columns({"step": ["0"] * len(table)})
-        yield replace(state, table=joined)
     for row in range(len(table)):
         mask = table["mask"][row] if width else ()
         for tokens in sorted({1, sum(mask) - 1} & set(range(1, sum(mask) + 1))):

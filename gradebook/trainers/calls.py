@@ -244,15 +244,12 @@ def art(cut: Cut, rows: Rows) -> list[float]:
 
 def trl(cut: Cut, rows: Rows, **settings: Any) -> torch.Tensor:
     trainer = cut.trainer(
-        "args accelerator",
+        "args",
         num_generations=rows.size,
-        num_generations_eval=rows.size,
         reward_weights=rows.weights,
         reward_funcs=[None] * len(rows.weights),
         reward_clip_range=None,
-        device="cpu",
         beta=0.0,
-        _metrics=Silent(),
         **{"multi_objective_aggregation": "sum_then_normalize"} | settings,
     )
     variables = {"num_generations": rows.size, "mode": "train", "device": "cpu"}
@@ -267,14 +264,12 @@ def swift(cut: Cut, rows: Rows, **settings: Any) -> torch.Tensor:
         "args accelerator model",
         **settings,
         num_generations=rows.size,
-        num_generations_eval=rows.size,
         reward_weights=rows.weights,
         reward_func_names=[],
         device="cpu",
         training=True,
         kl_in_reward=False,
         dynamic_num_samples=False,
-        beta=0.0,
         _metrics=Silent(),
         _logs=Silent(),
     )
@@ -304,7 +299,6 @@ def openrlhf(cut: Cut, rows: Rows, estimator: str) -> torch.Tensor:
         overlong_buffer_len=None,
         stop_properly_penalty_coef=None,
         packing_samples=False,
-        ring_attn_group=None,
     )
     rewards, mask = rows.rewards(), torch.ones(len(rows.prompt), 4, dtype=torch.bool)
     step = SimpleNamespace(
@@ -370,7 +364,6 @@ def unsloth(cut: Cut, rows: Rows, scale: str) -> np.ndarray:
 
 def torchtune(cut: Cut, rows: Rows) -> torch.Tensor:
     return cut.run(
-        self=cut.trainer(_device="cpu"),
         rewards=rows.rewards().reshape(-1, rows.size),
         batch_size=len(rows.prompt) // rows.size,
         grpo_size=rows.size,

@@ -27,7 +27,7 @@ SHOWN = frozenset({"prompt", "reward", "scored"})
 """The columns that groups of rewards have."""
 
 
-def readings_of(answers: Sequence[Answer]) -> list[Reading]:
+def readings_of(answers: Sequence[Answer]) -> tuple[Reading, ...]:
     """The readings that give the advantages of all whole groups, the plainest
     first. Where there are none, those for groups whose deviation is far above
     any eps and any rounding."""
@@ -40,11 +40,8 @@ def readings_of(answers: Sequence[Answer]) -> list[Reading]:
     for some in (whole, wide):
         pairs = [(a.rewards, a.advantages) for a in some]
         if pairs and (readings := _computations(json.dumps(pairs))):
-            # Where groups have one size, a second normalization hides the factor
-            # that leave-one-out has: of equally plain ones the mean is meant.
-            order = BASELINES.index
-            return sorted(readings, key=lambda r: (plainness(r), order(r.baseline)))
-    return []
+            return readings
+    return ()
 
 
 @lru_cache(256)
@@ -57,26 +54,13 @@ def _computations(pairs: str) -> tuple[Reading, ...]:
     fitting = candidates.fitting(~quiet(steps), WRITTEN)
 
     def merit(reading: Reading) -> tuple:
-        return plainness(reading), float(candidates.readings[reading].residual.max())
+        # Where groups have one size, a second normalization hides the factor that
+        # leave-one-out has: of equally plain ones the mean is meant.
+        order = BASELINES.index(reading.baseline)
+        off = float(candidates.readings[reading].residual.max())
+        return plainness(reading), order, off
 
     return tuple(sorted(fitting, key=merit))
-
-
-def explaining(
-    readings: Sequence[Reading], answers: Sequence[Answer]
-) -> Reading | None:
-    """The plainest reading. Of those that differ from it in eps alone, the one
-    that, with a known bug, gives most whole groups."""
-
-    def explained(reading: Reading) -> int:
-        whole = [a for a in answers if a.is_whole]
-        return sum(fits(reading, a) or bool(bugs_of(reading, a)) for a in whole)
-
-    if not readings:
-        return None
-    plainest = replace(readings[0], eps=0.0)
-    alike = [r for r in readings if replace(r, eps=0.0) == plainest]
-    return max(alike, key=explained)
 
 
 def as_steps(batches: Sequence[tuple[Rewards, Advantages]]) -> LoggedSteps:

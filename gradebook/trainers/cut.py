@@ -29,8 +29,8 @@ Files = Callable[[str], "str | None"]
 """A path inside a package -> the file's text, or None."""
 
 
-class NotCut(Exception):
-    """A name is not where the adapter looks for it."""
+class NotCut(AttributeError):
+    """A name is not where the adapter looks for it, or not in a trainer's `self`."""
 
 
 class Silent:
@@ -44,9 +44,6 @@ class Silent:
 
     __getitem__ = __call__
     __iter__ = None  # or a loop over it would never end
-
-    def __setitem__(self, key: object, value: object) -> None:
-        pass
 
 
 STUBS: dict[str, Any] = {
@@ -90,18 +87,11 @@ class Module(dict):
             raise KeyError(name)
         return self[name]
 
-    def definition(self, name: str) -> Any:
-        """The value of a definition of this file, or of its package."""
-        try:
-            return self[name]
-        except KeyError:
-            raise NotCut(f"{self.path} has no {name}") from None
-
     def method(self, name: str) -> tuple[Any, int]:
         """`function`, `Class` or `Class.method` as a callable, and its line."""
         node = self.find(name)
         if "." not in name:
-            return self.definition(name), node.lineno
+            return self[name], node.lineno
         exec(self._compiled([node]), self)
         return self.pop(name.split(".")[1]), node.lineno
 
@@ -152,17 +142,13 @@ class Module(dict):
             if isinstance(node, ast.ClassDef):  # its body asks for no missing name
                 for name in mentioned(node) & {*self.nodes, *self.imports}:
                     with suppress(Exception):
-                        self.definition(name)
+                        self[name]
         flag = __future__.annotations.compiler_flag
         return compile(tree, self.path, "exec", flags=flag)
 
     def _foreign(self, module: str, name: str) -> Any:
-        if name == "logger":
-            return Silent()
         if module.partition(".")[0] in REAL:
             loaded = import_module(module)
-            if name and not hasattr(loaded, name):
-                return import_module(f"{module}.{name}")
             return getattr(loaded, name) if name else loaded
         inside = f"{module}.{name}" if name else module
         whole = self._file(inside.replace(".", "/") + ".py")
@@ -172,7 +158,7 @@ class Module(dict):
         for path in (f"{folder}.py", f"{folder}/__init__.py"):
             there = self._file(path) if name else None
             if there is not None:
-                return there.definition(name)
+                return there[name]
         raise NotCut(f"{self.path} needs {module}")
 
     def _file(self, path: str) -> Module | None:
@@ -188,7 +174,7 @@ class _Namespace:
         self._module = module
 
     def __getattr__(self, name: str) -> Any:
-        return self._module.definition(name)
+        return self._module[name]
 
 
 class _Plain(ast.NodeTransformer):
@@ -282,8 +268,5 @@ class _Trainer:
         vars(self)["_module"] = module
 
     def __getattr__(self, name: str) -> Any:
-        try:
-            method, _ = self._module.method("." + name)
-        except NotCut as error:
-            raise AttributeError(str(error)) from None
+        method, _ = self._module.method("." + name)
         return lambda *values, **named: method(self, *values, **named)

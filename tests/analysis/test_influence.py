@@ -157,3 +157,10 @@ def test_a_row_without_an_advantage_has_a_line_of_nan():
         assert lines.all(1).nonzero().flatten().tolist() == [1]
         assert lines.any(1).nonzero().flatten().tolist() == [1]
     assert not maps.leaked[1].any()
+
+
+@pytest.mark.parametrize("rows", [0, 1])
+def test_a_lone_row_moves_itself_alone(rows):
+    batch = gradebook.Batch([0] * rows, [3.0] * rows)
+    moved = influence(ENGINES["whole_batch"], batch)[0].flatten()
+    assert moved.tolist() == [0.0] * rows
