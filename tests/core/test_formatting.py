@@ -26,17 +26,12 @@ SIZES = st.floats(-1e8, 1e8)
     [
         (1.0, "+1.000"),
         (-0.4797326, "\u22120.480"),
-        (0.0, "0.000"),
         (-0.0, "0.000"),
-        (2 / 3, "+0.667"),
         (1234567.8, "+1\u2009234\u2009567.800"),
-        (-200000.0, "\u2212200\u2009000.000"),
         (2e9, "+2e9"),
         (0.0004, "+0.0004"),
-        (0.0007, "+0.0007"),
         (-1.234e-7, "\u22121.23e\u22127"),
         (math.inf, "+\u221e"),
-        (-math.inf, "\u2212\u221e"),
         (math.nan, "no value"),
     ],
 )
@@ -53,13 +48,10 @@ def test_a_plain_number_has_no_plus():
     "a, b, digits",
     [
         (1, 2, 3),
-        (1.00012, 1.00034, 3),
         (1.0012, 1.0018, 3),
         (0.00012, 0.00034, 4),
-        (0, 0.000002, 6),
         (1, 1 + 1e-9, 3),
         (1e6, 1e6 + 0.5, 3),
-        (math.nan, 1, 3),
         (math.inf, 1, 3),
     ],
 )
@@ -72,13 +64,6 @@ def test_numbers_that_differ_look_different(a, b):
     if abs(a - b) > 1e-6 * max(1, abs(a), abs(b)):
         digits = digits_apart(a, b)
         assert f"{a:.{digits}f}" != f"{b:.{digits}f}"
-
-
-@given(SIZES)
-def test_a_sign_is_never_lost(value):
-    text = signed(value)
-    assert text.startswith("\u2212") == (value < 0)
-    assert text.startswith("+") == (value > 0)
 
 
 def test_rounding_is_shown_as_zero():
@@ -106,24 +91,18 @@ def test_a_number_below_zero_has_the_sign_of_the_pictures(text, said):
 @pytest.mark.parametrize(
     "a, b, equal",
     [
-        (1.0, 1.0, True),
         (1.0, 1.0004, True),  # 1.000 and 1.000
         (1.0, 1.0006, False),  # 1.000 and 1.001
         (0.5 / 0.7072, 0.5 / 0.7071, True),  # eps 1e-4 on a deviation
         (0.004, 0.0, False),  # a gradient
         (0.004, 0.004001, True),
-        (0.00012, 0.00013, False),
         (0.0, 9e-7, True),  # rounding
         (0.0, 2e-6, False),
-        (100_000.0, 100_000.05, True),
-        (100_000.0, 100_001.0, False),
         (1e6, 1e6 + 0.9, True),
         (1e6, 1e6 + 2.0, False),
         (math.nan, math.nan, True),
-        (math.nan, 0.0, False),
         (math.inf, math.inf, True),
         (math.inf, -math.inf, False),
-        (math.inf, 0.0, False),
     ],
 )
 def test_numbers_differ_where_their_printed_digits_do(a, b, equal):
@@ -137,12 +116,9 @@ def test_numbers_differ_where_their_printed_digits_do(a, b, equal):
     "a, b, turned",
     [
         (1.0, -1.0, True),
-        (-1.0, 1.0, True),
-        (1.0, 2.0, False),
         (1.0, 0.0, False),
         (1e-7, -1.0, False),
         (math.nan, -1.0, False),
-        (math.inf, -math.inf, True),
     ],
 )
 def test_a_flip_is_the_opposite_sign_of_a_number_that_is_not_0(a, b, turned):

@@ -53,10 +53,8 @@ def test_compressed_files_are_read(pack, ending):
     data = bytes_of("csv")
     found = check_log([of(pack(data), f"log.csv.{ending}")])
     assert (found.verdict, found.steps_judged) == ("correct", 3)
-    for bad, says in (
-        (pack(data)[:40], "log.csv"),
-        (pack(b"step,reward\n" + bytes(2**26)), "at most 67,108,864 bytes"),
-    ):
+    bomb = pack(b"step,reward\n" + bytes(2**26))
+    for bad, says in ((pack(data)[:40], "log.csv"), (bomb, "at most 67,108,864 bytes")):
         with pytest.raises(GradebookError, match=says):
             check_log([of(bad, f"log.csv.{ending}")])
 
@@ -260,21 +258,13 @@ def test_a_compression_bomb_is_refused_before_it_is_unpacked():
 
 @pytest.mark.parametrize(
     "values",
-    [
-        [{"a": 1}] * 4,
-        [[[1.0]], [[2.0]], [[3.0]], [[4.0]]],
-        [["x"], ["y"], ["z"], ["w"]],
-        [b"\x00", b"\xff", b"a", b"b"],
-        pd.to_datetime(["2026-01-01"] * 4),
-        [None] * 4,
-        pd.Categorical(["a", "b", "a", "b"]),
-    ],
+    [[{"a": 1}] * 4, [["x"]] * 4, [b"\xff"] * 4, [None] * 4, [pd.Timestamp(0)] * 4],
 )
 def test_a_reward_of_another_type_is_refused_or_named(values):
     frame = pd.DataFrame({"prompt": ["p"] * 4, "advantage": [0.0] * 4})
-    frame["reward"] = values
     try:
-        assert check_log([of(table(frame), "log.parquet")]).broken
+        found = check_log([of(table(frame.assign(reward=values)), "log.parquet")])
+        assert found.broken
     except GradebookError as error:
         assert "\n" not in str(error)
 
@@ -328,27 +318,13 @@ def test_verl_dumps_have_their_step_in_the_name(tmp_path):
     assert "no advantages" in found.sentence
 
 
-def test_conversations_in_json_lines_are_prompts():
-    """Two prompts of four rows: messages, not text."""
-    reward = [0.0, 1.0, 0.0, 1.0, 1.0, 0.0, 0.0, 0.0]
-    mean, std = [0.5] * 4 + [0.25] * 4, [3**-0.5] * 4 + [0.5] * 4
-    rows = [
-        {
-            "prompt": [{"role": "user", "content": f"question {i // 4}"}],
-            "completion": [{"role": "assistant", "content": "an answer"}],
-            "accuracy": r,
-            "advantage": (r - m) / (s + 1e-4),
-        }
-        for i, (r, m, s) in enumerate(zip(reward, mean, std))
-    ]
-    data = "\n".join(json.dumps(row) for row in rows)
-    found = check_log([of(data, "log.jsonl")])
-    assert found.verdict == "correct" and found.estimator == "grpo"
-    found = gradebook.check(pd.DataFrame(rows))
-    assert found["verdict"].tolist() == ["correct"]
+def test_conversations_are_prompts():
+    log = made(steps=2)
+    log["prompt"] = [[{"role": "user", "content": p}] for p in log["prompt"]]
+    assert check_log([of(bytes_of("jsonl", log), "log.jsonl")]).verdict == "correct"
+    assert gradebook.check(log)["verdict"].tolist() == ["correct"] * 2
 
 
 def test_every_column_of_a_batch_is_read_from_a_log_and_recorded():
-    """A column that the table gains is not dropped in silence. A log has the
-    mask as `length`, and log-probabilities only the loss needs."""
+    """A column that the table gains is not dropped in silence."""
     assert {*COLUMNS} - {*recorder.COLUMNS} == {"logp", "ref_logp", "step"}

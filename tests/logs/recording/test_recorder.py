@@ -78,15 +78,6 @@ def test_a_row_has_one_advantage(tmp_path, first, by_token, advantage):
     assert recording([tmp_path]).by_token == by_token
 
 
-@pytest.mark.parametrize("missing", [None, float("nan")])
-def test_a_missing_reward_is_null_and_unscored(tmp_path, missing):
-    with Recorder(tmp_path, strict=True) as recorder:
-        recorder.step(0, **ROWS | {"reward": [1.0, missing]})
-    rows = read(tmp_path)
-    assert rows["reward"] == [1.0, None]
-    assert rows["scored"] == [True, False]
-
-
 def test_steps_with_other_columns_or_types_go_to_another_file(tmp_path):
     half = {"advantage": torch.tensor(ROWS["advantage"], dtype=torch.float16)}
     with Recorder(tmp_path, strict=True) as recorder:
@@ -133,12 +124,8 @@ def test_a_step_may_have_no_rows_on_a_rank(tmp_path):
 
 BAD = [
     ("reward", [1.0, float("inf")], 1, "a finite number, NaN or None"),
-    ("reward", [[1.0, 2.0]], None, "shape [R]"),
     ("advantage", [[1.0, 2.0], [1.0]], 1, "shape [2], as in row 0"),
-    ("prompt", [0], None, "2 rows, one for each reward"),
-    ("prompt", ["a", 1], 1, "whole numbers, or strings in every row"),
     ("mask", [[1, 2], [1, 1]], 0, "0 or 1 in every cell"),
-    ("eos", [True, 3], 1, "true or false"),
     ("length", [-1, 2], 0, "0 or more"),
     ("rewards", [1, 2], None, f"one of {', '.join(COLUMNS)}; did you mean reward?"),
 ]
