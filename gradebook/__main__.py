@@ -15,9 +15,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NoReturn
 
+from gradebook.core import PROJECT
 from gradebook.core.errors import GradebookError
 from gradebook.core.formatting import short
-from gradebook.core.project import PROJECT
 from gradebook.logs.explore import failing_test, sentences, worst_steps
 from gradebook.logs.judging.verdict import Verdict
 from gradebook.logs.log import check_log

@@ -39,9 +39,9 @@ from gradebook.cases.schema import (
     read_toml,
 )
 from gradebook.cases.table import Table
+from gradebook.core import PROJECT
 from gradebook.core.batch import Batch
 from gradebook.core.errors import GradebookError, choice, refuse
-from gradebook.core.project import PROJECT
 from gradebook.core.settings import Settings
 from gradebook.engine.pipeline import STAGES
 

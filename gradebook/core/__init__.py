@@ -1,1 +1,10 @@
-"""What all else stands on: errors, formatting, settings and the batch."""
+"""What everything else is built on, and where the project's own files stand."""
+
+from pathlib import Path
+
+PACKAGE = Path(__file__).parents[1]
+INSTALLED = PACKAGE / "_project"
+"""The wheel's copy of app.py, pages/ and scenarios/; pyproject.toml says what goes
+into it."""
+PROJECT = INSTALLED if INSTALLED.is_dir() else PACKAGE.parent
+"""The folder that has app.py, pages/, scenarios/ and .streamlit/."""

@@ -120,7 +120,6 @@ class Batch:
 
     @property
     def rows(self) -> int:
-        """R, the number of rollouts."""
         return self.reward.shape[0]
 
     @cached_property
@@ -153,7 +152,7 @@ class Batch:
 
     @cached_property
     def step_count(self) -> int:
-        """S, the number of steps; 0 for an empty batch."""
+        """S; 0 for an empty batch."""
         return int(self.step_index.max()) + 1 if self.rows else 0
 
     @cached_property
@@ -230,7 +229,6 @@ class Batch:
         return replace(self.select(rows), step=step)
 
     def under(self, settings: Settings) -> Batch:
-        """The same rollouts under other settings."""
         return replace(self, settings=settings)
 
 

@@ -72,17 +72,15 @@ class LoggedSteps:
 
     @cached_property
     def rows(self) -> int:
-        """R, the number of rows."""
         return len(self.advantage)
 
     @cached_property
     def step_count(self) -> int:
-        """S, the number of steps."""
         return len(self.labels)
 
     @cached_property
     def step_of(self) -> np.ndarray:
-        """int64 [R] the row's step, from 0."""
+        """int64 [R], from 0."""
         return self.batch.step_index.numpy()
 
     @cached_property
@@ -93,7 +91,6 @@ class LoggedSteps:
 
     @cached_property
     def groups(self) -> Groups:
-        """The groups of rows that share step and prompt."""
         code = self.batch.prompt_index.numpy()
         size = np.bincount(code)
         first = np.empty_like(size)
@@ -112,9 +109,7 @@ class LoggedSteps:
 
     def total(self, values: np.ndarray) -> np.ndarray:
         """Sum of each step's values, [S]; flags are counted."""
-        if values.dtype == bool:
-            values = values.astype("int64")
-        return np.add.reduceat(values, self.starts)
+        return np.add.reduceat(values * 1, self.starts)
 
     def of_steps(self, steps: np.ndarray) -> LoggedSteps:
         """Only the rows of `steps`, bool [S]."""
@@ -126,17 +121,14 @@ class LoggedSteps:
 
     def of_rows(self, at: np.ndarray) -> LoggedSteps:
         """Only the rows `at`, int64."""
-        keep = torch.from_numpy(at)
         cells = {f.name: getattr(self.batch, f.name) for f in fields(self.batch)}
-        columns: dict[str, Any] = {
-            n: v[keep] for n, v in cells.items() if isinstance(v, Tensor)
-        }
-        step = columns["step"].numpy()
+        columns = {n: v.numpy()[at] for n, v in cells.items() if isinstance(v, Tensor)}
+        step = columns["step"]
         new = np.diff(step, prepend=-1) != 0
-        columns["step"] = torch.from_numpy(np.cumsum(new) - 1)
-        columns["prompt"] = torch.from_numpy(codes(columns["prompt"].numpy()))
-        batch = LoggedBatch(**columns)
-        return LoggedSteps(batch, self.advantage[at], self.labels[step[new]], self.has)
+        columns |= {"step": np.cumsum(new) - 1, "prompt": codes(columns["prompt"])}
+        tensors: dict[str, Any] = {n: torch.from_numpy(v) for n, v in columns.items()}
+        labels = self.labels[step[new]]
+        return LoggedSteps(LoggedBatch(**tensors), self.advantage[at], labels, self.has)
 
 
 def to_logged(table: Mapping[str, Any] | pd.DataFrame) -> LoggedSteps:

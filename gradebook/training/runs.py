@@ -18,8 +18,8 @@ from typing import Any
 
 import torch
 
+from gradebook.core import PACKAGE
 from gradebook.core.errors import GradebookError
-from gradebook.core.project import PACKAGE
 from gradebook.training.study import Run, default_run, studied
 from gradebook.training.train import Curves, trained
 

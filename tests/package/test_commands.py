@@ -9,7 +9,7 @@ import pytest
 import gradebook
 from gradebook.__main__ import main
 from gradebook.cases.scenario import bug
-from gradebook.core.project import PROJECT
+from gradebook.core import PROJECT
 
 
 def test_the_list_names_every_bug_with_its_status(capsys):

@@ -75,7 +75,6 @@ class Source:
 
     @property
     def size(self) -> int:
-        """Bytes."""
         return self.path.stat().st_size if self.path else len(self.data or b"")
 
     @property

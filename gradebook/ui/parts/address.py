@@ -24,7 +24,7 @@ from gradebook.cases import scenario as scenarios
 from gradebook.cases.link import VERSION, decode, encode, excess, query_string
 from gradebook.cases.scenario import Scenario
 from gradebook.cases.state import State, start
-from gradebook.core.project import PROJECT
+from gradebook.core import PROJECT
 from gradebook.ui import keys
 from gradebook.ui.board.program import stub
 from gradebook.ui.parts import drafts, predict, words

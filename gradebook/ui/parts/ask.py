@@ -10,9 +10,9 @@ from typing import Any
 
 import streamlit as st
 
+from gradebook.core import PROJECT
 from gradebook.core.columns import number, whole
 from gradebook.core.errors import GradebookError
-from gradebook.core.project import PROJECT
 from gradebook.core.settings import CHOICES, ESTIMATORS
 from gradebook.logs.explore import StepRows, step_rows
 from gradebook.logs.judging.reading import COMPUTATIONS
