@@ -144,6 +144,7 @@ def _report(game: Quiz, report: Report, standing: Standing | None) -> None:
             st.button(
                 "See the score" if last else "Next report",
                 key="quiz-next",
+                help=None if standing else "Key: →",
                 on_click=partial(game.go, game.at + 1),
                 type="primary" if answered else "secondary",
             )
