@@ -8,6 +8,7 @@ the faulty engine is in what they give.
 from __future__ import annotations
 
 import math
+from itertools import zip_longest
 from typing import Any
 
 from torch import Tensor
@@ -43,20 +44,18 @@ def box(draft: Draft, guess: Guess | None) -> dict[str, Any]:
     """The question; with a guess, the verdict on it."""
     scenario = draft.scenario
     asked, places = scenario.prediction, scenario.prediction.places
-    regions = [  # JSON has no infinity
-        [limit if math.isfinite(limit) else None for limit in region]
-        for region in asked.regions
-    ]
     question = {
         "question": minus(asked.question),
         "row": scenario.focus,
         "choices": [
             {
                 "text": minus(text),
-                "place": places[n] if places else None,
-                "region": regions[n] if regions else None,
+                "place": place,
+                # JSON has no infinity.
+                "region": region
+                and [limit if math.isfinite(limit) else None for limit in region],
             }
-            for n, text in enumerate(asked.choices)
+            for text, place, region in zip_longest(asked.choices, places, asked.regions)
         ],
     }
     if guess is None:
@@ -149,15 +148,13 @@ def path(draft: Draft, covered: bool) -> dict[str, Any] | None:
         return None
     traces = both.correct, both.correct if covered else both.faulty
     texts = {stage: _texts(traces, stage, row) for stage in both.stages}
-    stages = []
-    for stage, (correct, faulty) in texts.items():
-        stages.append({"name": stage, "correct": minus(correct)})
-        if not covered:
-            stages[-1]["faulty"] = minus(faulty)
-    apart = [
-        n for n, (correct, faulty) in enumerate(texts.values()) if correct != faulty
+    stages = [
+        {"name": stage, "correct": minus(correct)}
+        | ({} if covered else {"faulty": minus(faulty)})
+        for stage, (correct, faulty) in texts.items()
     ]
-    parts = apart[0] if apart else None
+    differ = [correct != faulty for correct, faulty in texts.values()]
+    parts = differ.index(True) if any(differ) else None
     return {"row": row, "stages": stages, "parts": parts, "open": draft.stage}
 
 

@@ -47,10 +47,9 @@ HOLLOW = {
     "trained": ("trained", "row whose tokens are not trained"),
     "loss": ("trained", "row whose tokens are not trained"),
 }
-"""By a bug's stage, the trace's field that is false for rows drawn hollow, and
-what such a row is called."""
 COUNTED = ("counted", "row that does not count")
-"""The same for the other stages."""
+"""By a bug's stage, and for the others, the trace's field that is false for rows drawn
+hollow, and what such a row is called."""
 SCALED = {"score", "scale", "standardized"}
 """Stages for whose bugs the divisor is drawn as a bar. Every board draws the groups
 with their baselines, and which rows count."""

@@ -68,13 +68,12 @@ def choose(draft: Draft, edit: Mapping[str, Any]) -> None:
 def step(draft: Draft, by: int) -> None:
     """Opens the stage `by` places further along the path; where none is open, the
     first in which the engines differ."""
-    comparison = draft.comparison
-    if draft.stage not in comparison.stages:
-        draft.stage = (*comparison.diverging, *comparison.stages)[0]
-        return
-    place = comparison.stages.index(draft.stage) + by
-    if 0 <= place < len(comparison.stages):
-        draft.stage = comparison.stages[place]
+    comparison, stages = draft.comparison, draft.comparison.stages
+    if draft.stage in stages:
+        place = stages.index(draft.stage) + by
+        draft.stage = stages[max(0, min(place, len(stages) - 1))]
+    else:
+        draft.stage = (*comparison.diverging, *stages)[0]
 
 
 def _numbers(draft: Draft, stage: str) -> None:
