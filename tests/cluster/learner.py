@@ -16,8 +16,6 @@ PATIENCE = 60
 
 
 class Learner:
-    """A browser at a page of the address."""
-
     def __init__(self, address: str, page: str, query: str) -> None:
         self.address, self.page, self.query = address, page, query
         self.cookies: dict[str, str] = {}
@@ -43,14 +41,12 @@ class Learner:
         await self._run(BackMsg())
 
     async def leave(self) -> None:
-        """Closes the session's socket."""
         if self.socket is not None:
             await self.socket.close()
             self.socket.transport.abort()
             self.socket = None
 
     async def press(self, key: str) -> None:
-        """Presses the button with this key; returns when the page stands."""
         message = BackMsg()
         widgets = message.rerun_script.widget_states.widgets
         widgets.add(id=self.buttons[key]).trigger_value = True
@@ -82,15 +78,13 @@ class Learner:
             answer = ForwardMsg()
             received = await asyncio.wait_for(self.socket.recv(), PATIENCE)
             answer.ParseFromString(received)
-            kind = answer.WhichOneof("type")
-            if kind == "script_finished":
-                if answer.script_finished != ForwardMsg.FINISHED_EARLY_FOR_RERUN:
-                    return
-            elif kind == "delta":
-                element = answer.delta.new_element
-                kind = element.WhichOneof("type")
-                if kind in ("markdown", "alert"):
-                    self.texts.append(getattr(element, kind).body)
-                if element.WhichOneof("type") == "button":
-                    key = element.button.id.split("-", 2)[2]
-                    self.buttons[key] = element.button.id
+            early = ForwardMsg.FINISHED_EARLY_FOR_RERUN
+            ended = answer.WhichOneof("type") == "script_finished"
+            if ended and answer.script_finished != early:
+                return
+            element = answer.delta.new_element
+            kind = element.WhichOneof("type")
+            if kind in ("markdown", "alert"):
+                self.texts.append(getattr(element, kind).body)
+            elif kind == "button":
+                self.buttons[element.button.id.split("-", 2)[2]] = element.button.id
