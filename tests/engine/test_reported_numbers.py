@@ -110,26 +110,6 @@ def test_an_empty_batch_gives_an_empty_trace(engine):
         assert found.policy_loss.shape == (0,)
 
 
-@pytest.mark.parametrize(
-    "estimator, expected",
-    [
-        ("grpo", [3 / 1.000001, -4 / 1.000001]),
-        ("dr_grpo", [3, -4]),
-        ("rloo", [3, -4]),
-        ("rloo_vectorized", [0, 0]),
-        ("opo", [3, -4]),
-        ("gpg", [3, -4]),
-        ("grpo_passk", [0, 0]),
-        ("none", [3, -4]),
-        # 3, -4: mean -0.5, variance 12.25 * 2.
-        ("reinforce_plus_plus_baseline", [0.5**0.5, -(0.5**0.5)]),
-    ],
-)
-def test_singletons(estimator, expected):
-    found = trace([0, 1], [3, -4], settings=ESTIMATORS[estimator])
-    close(found.advantage, expected, 1e-8)
-
-
 # min_group_size
 
 
