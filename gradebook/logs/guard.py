@@ -155,8 +155,7 @@ class Guard:
         """What is wrong with a step, if anything is that a guard acts on."""
         # A row without a reward is not scored.
         reward = np.nan_to_num(rows.columns["reward"])
-        step = np.full(rows.rows, rows.step)
-        steps = to_logged({**rows.columns, "reward": reward, "step": step})
+        steps = to_logged({**rows.columns, "reward": reward})
         # Only a type of few digits rounds what a trainer holds.
         advantage, rewards = (
             Rounding.as_type(rows.types[name]) for name in ("advantage", "reward")

@@ -146,8 +146,7 @@ class Recorder:
         its columns are others, or where the last write failed."""
         import pyarrow as pa  # a guard does without
 
-        columns: dict[str, Any] = {"step": np.full(rows.rows, rows.step)}
-        columns |= rows.columns
+        columns: dict[str, Any] = dict(rows.columns)
         if self.prompts == "per rank":
             labels = columns["prompt"].tolist()
             columns["prompt"] = [f"{self.rank}/{label}" for label in labels]
@@ -164,12 +163,11 @@ class Recorder:
             "rank": self.rank,
             "ranks": self.ranks,
             "declared": self.declared,
-            "types": dict(rows.types),
+            "types": rows.types,
         }
-        batch = pa.record_batch(arrays)
-        batch = batch.replace_schema_metadata({KEY: json.dumps(facts)})
-        same = self._schema and self._schema.equals(batch.schema, check_metadata=True)
-        if not same:
+        batch = pa.record_batch(arrays, metadata={KEY: json.dumps(facts)})
+        schema = self._schema
+        if not schema or not schema.equals(batch.schema, check_metadata=True):
             self._end_stream()
             self.folder.mkdir(parents=True, exist_ok=True)
             name = f"rank{self.rank:05d}-{self.session}-{self._streams:05d}.arrows"
@@ -178,8 +176,11 @@ class Recorder:
             self._file = pa.OSFile(str(self.folder / name), "wb")
             self._writer = pa.ipc.new_stream(self._file, batch.schema)
             self._schema = batch.schema
-        header = {"step": rows.step, "by_token": rows.by_token}
-        header |= {"written": time.time_ns()}
+        header = {
+            "step": rows.step,
+            "by_token": rows.by_token,
+            "written": time.time_ns(),
+        }
         try:
             self._writer.write_batch(batch, custom_metadata={KEY: json.dumps(header)})
         except BaseException:
@@ -225,9 +226,8 @@ class Recorder:
 class StepRows:
     """The rows of one training step as columns.
 
-    step      its number
-    columns   name -> array [R]; reward and advantage are float32 or
-              float64 and NaN where a row has none; labels are int64 or
+    columns   name -> array [R], the step's number too; reward and advantage are
+              float32 or float64 and NaN where a row has none; labels are int64 or
               strings; flags are bool; the others int64
     by_token  some row's tokens have different advantages: the row has their mean
     types     name -> the float type that the trainer handed over
@@ -240,7 +240,6 @@ class StepRows:
 
     @property
     def rows(self) -> int:
-        """R, the number of rollouts."""
         return len(self.columns["reward"])
 
 
@@ -295,6 +294,7 @@ def step_rows(step: Any, arguments: Mapping[str, Any]) -> StepRows:
     missing = np.isnan(arrays["reward"])
     if missing.any():
         arrays["scored"] = arrays.get("scored", True) & ~missing
+    arrays["step"] = np.full(rows, int(step))
     return StepRows(int(step), arrays, by_token, types)
 
 
