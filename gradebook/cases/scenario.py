@@ -238,8 +238,8 @@ def bug(name: str) -> Bug:
     """
     stage, main = swap(name), load(name)
     keys = ("controls", *(field.name for field in fields(Reported)))
-    known = {key: getattr(main, key) for key in keys}
-    return Bug(**vars(stage), **vars(main.record), **known)
+    reported = {key: getattr(main, key) for key in keys}
+    return Bug(**vars(stage), **vars(main.record), **reported)
 
 
 @lru_cache

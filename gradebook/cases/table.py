@@ -48,7 +48,9 @@ class Table:
         """A table of rows that have a batch's names: prompt, reward, mask,
         .. A flag that a row does not name is true."""
         columns: dict[str, Sequence[Any]] = {
-            name: [row.get(name, column.kind == "flag" or None) for row in rows]
+            name: [
+                row.get(name, True if column.kind == "flag" else None) for row in rows
+            ]
             for name, column in COLUMNS.items()
             if any(name in row for row in rows)
         }
