@@ -75,7 +75,9 @@ def trainers() -> None:
         selection_mode="single-cell",
         column_config={
             "trainer": {"width": 110, "pinned": True},
-            **{name: {"width": 150} for name in ("setting", "computes", "bugs")},
+            "setting": {"width": 170},
+            "computes": {"width": 190},
+            "bugs": {"width": 150},
         },
     )
     download(
