@@ -51,6 +51,12 @@ class Finding:
     bug       a name from BUGS, or "" where no known bug computes the step
     verdict   other, suspect or none fits, as the check would say
     sentence  what the advantages match, in words that stand alone
+
+    >>> guard = Guard(declared={"estimator": "dr_grpo"}, action=str)
+    >>> rows = {"prompt": [0, 0], "reward": [1.0, 3.0]}
+    >>> finding = guard.step(7, advantage=[-1.0, 0.5], **rows)
+    >>> finding.step, finding.row, finding.correct, finding.trained
+    (7, 1, 1.0, 0.5)
     """
 
     step: int
@@ -72,7 +78,15 @@ class Finding:
 
 
 class WrongAdvantages(RuntimeError):
-    """Raised by a guard whose action is "raise". `finding` has the facts."""
+    """Raised by a guard whose action is "raise". `finding` has the facts.
+
+    >>> guard = Guard(declared={"estimator": "dr_grpo"}, action="raise")
+    >>> try:
+    ...     guard.step(7, prompt=[0, 0], reward=[1.0, 3.0], advantage=[-1.0, 0.5])
+    ... except WrongAdvantages as wrong:
+    ...     print(wrong.finding.verdict)
+    none fits
+    """
 
     def __init__(self, finding: Finding) -> None:
         super().__init__(str(finding))
