@@ -31,17 +31,21 @@ NICENESS = 19
 """Pages go before training, which takes the time that nobody else wants."""
 
 
+Call = tuple[Any, ...]
+"""A function of training/train.py and its arguments, which can be hashed."""
+
+
 def serve() -> None:
-    """Answers one pickled run after the other, until the input ends: with its curves,
-    or the GradebookError that tells why not."""
+    """Answers one pickled call after the other, until the input ends: with its value,
+    or the GradebookError that tells why there is none."""
     torch.set_num_threads(1)
     if hasattr(os, "nice"):
         os.nice(NICENESS)
     with suppress(EOFError):
         while True:
-            value: Curves | GradebookError
+            function, *arguments = pickle.load(sys.stdin.buffer)
             try:
-                value = trained(pickle.load(sys.stdin.buffer))
+                value = function(*arguments)
             except GradebookError as error:
                 value = error
             pickle.dump(value, sys.stdout.buffer)
@@ -53,17 +57,17 @@ class Runs:
         self._lock = threading.Lock()
         self._thread = ThreadPoolExecutor(1, "training")
         self._process: subprocess.Popen[bytes] | None = None
-        self._futures: dict[Run, Future[Curves]] = {}
+        self._futures: dict[Call, Future[Any]] = {}
 
-    def ask(self, run: Run) -> Future[Curves]:
-        """The curves, when they are there. A failure is told once; whoever asks then
-        trains anew.
+    def ask(self, *call: Any) -> Future[Any]:
+        """The value of a call, when it is there. A failure is told once; whoever asks
+        then trains anew.
 
         Raises GradebookError where too many runs wait already.
         """
         with self._lock:
-            if run not in self._futures:
-                done = [r for r, future in self._futures.items() if future.done()]
+            if call not in self._futures:
+                done = [c for c, future in self._futures.items() if future.done()]
                 if len(self._futures) - len(done) > WAITING:
                     raise GradebookError(
                         f"{WAITING} training runs are waiting already. Try again"
@@ -71,24 +75,24 @@ class Runs:
                     )
                 for old in done[:-KEPT]:
                     del self._futures[old]
-                self._futures[run] = self._thread.submit(self._answer, run)
-            future = self._futures[run]
+                self._futures[call] = self._thread.submit(self._answer, call)
+            future = self._futures[call]
             if future.done() and future.exception():
-                del self._futures[run]
+                del self._futures[call]
             return future
 
-    def place(self, run: Run) -> int:
-        """How many runs come before this one; 0 where it runs or is done."""
+    def place(self, *call: Any) -> int:
+        """How many calls come before this one; 0 where it runs or is done."""
         with self._lock:
-            waiting = [r for r, future in self._futures.items() if not future.done()]
-            return waiting.index(run) if run in waiting else 0
+            waiting = [c for c, future in self._futures.items() if not future.done()]
+            return waiting.index(call) if call in waiting else 0
 
-    def cancel(self, run: Run) -> None:
-        """Takes the run out of the queue; whoever still waits for it asks again. One
+    def cancel(self, *call: Any) -> None:
+        """Takes the call out of the queue; whoever still waits for it asks again. One
         that has begun goes on, and its result is kept."""
         with self._lock:
-            if run in self._futures and self._futures[run].cancel():
-                del self._futures[run]
+            if call in self._futures and self._futures[call].cancel():
+                del self._futures[call]
 
     def close(self) -> None:
         """Ends the process; what waits is cancelled."""
@@ -96,11 +100,11 @@ class Runs:
         if self._process:
             self._process.communicate()
 
-    def _answer(self, run: Run) -> Curves:
+    def _answer(self, call: Call) -> Any:
         self._process = process = self._process or started()
         assert process.stdin and process.stdout  # both are pipes
         try:
-            pickle.dump(run, process.stdin)
+            pickle.dump(call, process.stdin)
             process.stdin.flush()
             value = pickle.load(process.stdout)
         except (BrokenPipeError, EOFError, pickle.UnpicklingError):

@@ -16,13 +16,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
 from gradebook.bugs import swap
 from gradebook.core.batch import Batch
+from gradebook.core.errors import GradebookError
 from gradebook.engine.pipeline import CORRECT, run
 from gradebook.training.environments import MEASURES, PROMPTS, Environment
 from gradebook.training.study import OPTIMIZERS, UPDATES, Run, study
@@ -62,6 +63,32 @@ def trained(request: Run, updates: int = UPDATES) -> Curves:
             measured.append(training.measured())
     values = {name: [now[name] for now in measured] for name in measured[0]}
     return Curves(list(range(0, updates + 1, EVERY)), values)
+
+
+def rows_at(request: Run, seed: int, update: int) -> list[dict[str, Any]]:
+    """The batch of one seed that the faulty engine trains on in this update, counted
+    from 1, as rows of a scenario file. A prompt's name, A, B, .., is its place in the
+    task. Raises GradebookError where the policy has diverged: it samples nothing."""
+    training = Training(request, [seed])
+    for _ in range(update - 1):
+        training.advance()
+    policy = training.logits().detach().log_softmax(-1)
+    batch, _ = training.batches(policy, next(training.luck))[1]
+    if not batch.rows:
+        raise GradebookError(
+            "This seed's policy is not a number any more, so it samples no"
+            " rollouts. Choose an earlier update or another seed"
+        )
+    usual, rows = Batch(prompt=batch.prompt, reward=batch.reward), len(batch.prompt)
+    columns = {"prompt": [chr(ord("A") + prompt) for prompt in batch.prompt.tolist()]}
+    for name in ("reward", "mask", "eos", "steps", "kept_steps", "scored", "rollout"):
+        values = getattr(batch, name)
+        if name in ("reward", "mask") or (values != getattr(usual, name)).any():
+            columns[name] = values.tolist()
+    if batch.settings.beta:
+        for name in ("logp", "ref_logp"):
+            columns[name] = getattr(batch, name).round(decimals=6).tolist()
+    return [{name: columns[name][row] for name in columns} for row in range(rows)]
 
 
 class Rollouts(NamedTuple):

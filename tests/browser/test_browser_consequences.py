@@ -1,4 +1,4 @@
-"""Does it matter?, as a person uses it: predict, watch, move."""
+"""Does it matter?, as a person uses it: predict, watch, move, open."""
 
 import re
 
@@ -10,7 +10,7 @@ TRAINED = 300_000
 
 
 @pytest.mark.long
-def test_a_run_is_predicted_played_and_moved(reader):
+def test_a_run_is_predicted_played_moved_and_opened(reader):
     page, server = reader.page, reader.server
     page.goto(f"{server.url}/consequences")
     expect(page.get_by_role("heading", level=1)).to_have_text("Does it matter?")
@@ -45,3 +45,14 @@ def test_a_run_is_predicted_played_and_moved(reader):
     expect(page).to_have_url(re.compile("value=0.8"))
     expect(said).to_contain_text("With 0.8 times", timeout=TRAINED)
     expect(page.locator(".st-key-dose .points path").nth(1)).to_be_visible()
+    headline, link = said.text_content(), page.url
+
+    # Open one update on the bug's page; the way back is a link.
+    page.get_by_role("button", name="Open this batch").click()
+    title = page.get_by_role("heading", level=1)
+    expect(title).to_have_text("No-EOS outliers", timeout=TRAINED)
+    expect(reader.board.whole.get_by_text("of a training run.")).to_be_visible()
+    expect(reader.board.rows).to_have_count(64)
+    page.get_by_role("link", name="Does it matter?").click()
+    expect(said).to_have_text(headline)
+    assert page.url == link

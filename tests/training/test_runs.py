@@ -9,14 +9,14 @@ from gradebook.core.errors import GradebookError
 from gradebook.training import runs as processes
 from gradebook.training.runs import HOME_BUG, STOPS, Runs, shipped
 from gradebook.training.study import Run, default_run, studied, study
-from gradebook.training.train import trained
+from gradebook.training.train import Training, rows_at, trained
 
 LATE = 300
 """Seconds that a busy machine may take."""
 
 
-def run_of(lost, seeds=8):
-    return Run("partial_groups", lost, "adam", seeds)
+def call_of(lost, seeds=8):
+    return trained, Run("partial_groups", lost, "adam", seeds)
 
 
 @pytest.fixture(scope="module")
@@ -27,21 +27,37 @@ def runs():
 
 
 def test_equal_requests_share_one_run_with_the_run_s_own_numbers(runs):
-    first = runs.ask(run_of(0.5))
-    assert runs.ask(run_of(0.5)) is first
-    assert first.result(LATE) == trained(run_of(0.5))
+    first = runs.ask(*call_of(0.5))
+    assert runs.ask(*call_of(0.5)) is first
+    assert first.result(LATE) == trained(call_of(0.5)[1])
+
+
+def test_the_batch_of_an_update_is_the_one_that_was_trained_on(runs):
+    """The first update's rewards come from the reference policy; later the batch is
+    the faulty engine's."""
+    run = Run("partial_groups", 5.0, "adam", 8)
+    made = Training(run, range(8))
+    made.advance()
+    policy = made.logits().detach().log_softmax(-1)
+    batch, _ = made.batches(policy, next(made.luck))[1]
+    of_seed = batch.step == 6
+    rows = runs.ask(rows_at, run, 6, 2).result(LATE)
+    assert [row["reward"] for row in rows] == batch.reward[of_seed].tolist()
+    assert [row["mask"] for row in rows] == batch.mask[of_seed].tolist()
+    letters = [ord(row["prompt"]) - ord("A") for row in rows]
+    assert letters == batch.prompt[of_seed].tolist()
 
 
 def test_runs_wait_in_turn_and_a_cancelled_one_may_be_asked_for_again(runs):
-    asked = [run_of(lost, seeds=32) for lost in (1.0, 1.5, 2.0)]
-    futures = [runs.ask(run) for run in asked]
-    assert [runs.place(run) for run in asked] == [0, 1, 2]
-    runs.cancel(asked[1])
-    assert [runs.place(run) for run in (asked[0], asked[2])] == [0, 1]
+    asked = [call_of(lost, seeds=32) for lost in (1.0, 1.5, 2.0)]
+    futures = [runs.ask(*call) for call in asked]
+    assert [runs.place(*call) for call in asked] == [0, 1, 2]
+    runs.cancel(*asked[1])
+    assert [runs.place(*call) for call in (asked[0], asked[2])] == [0, 1]
     assert futures[1].cancelled()
-    runs.ask(asked[1])
-    assert [runs.place(run) for run in asked] == [0, 2, 1]
-    runs.cancel(asked[1])
+    runs.ask(*asked[1])
+    assert [runs.place(*call) for call in asked] == [0, 2, 1]
+    runs.cancel(*asked[1])
     assert len(futures[2].result(LATE).updates) == 41
 
 
@@ -52,11 +68,11 @@ def test_a_process_that_dies_is_told_and_the_next_run_starts_another(monkeypatch
     runs = Runs()
     with monkeypatch.context() as patch:
         patch.setattr(processes, "started", lambda: subprocess.Popen(short, **pipes))
-        future = runs.ask(run_of(3.0))
+        future = runs.ask(*call_of(3.0))
         with pytest.raises(GradebookError, match="Start again"):
             future.result(LATE)
-    assert runs.ask(run_of(3.0)) is future, "who looks later is told too"
-    again = runs.ask(run_of(3.0)).result(LATE)
+    assert runs.ask(*call_of(3.0)) is future, "who looks later is told too"
+    again = runs.ask(*call_of(3.0)).result(LATE)
     runs.close()
     # At the start: the mean of n ** 3 / 1000 for n = 2 .. 9.
     assert again.values["success"][0][0][0] == pytest.approx(0.253)

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from functools import partial
+from typing import Any, NoReturn
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from gradebook.cases.link import query_string
 from gradebook.cases.scenario import load
+from gradebook.cases.state import start, typed_settings
+from gradebook.cases.table import Table
 from gradebook.classroom.plan import TRAINING
 from gradebook.core.errors import GradebookError
 from gradebook.core.lazy_pandas import pd
@@ -26,11 +29,12 @@ from gradebook.training.study import (
     default_run,
     effect,
     question,
+    run_name,
     sentence,
     studied,
     study,
 )
-from gradebook.training.train import Curves
+from gradebook.training.train import Curves, rows_at, trained
 from gradebook.ui.parts import address, words
 from gradebook.ui.parts.desk import DESK, PAGE, Desk, query_of, read_link, runs
 from gradebook.ui.parts.predict import SKIPPED, choices
@@ -166,30 +170,34 @@ def _result(mine: Desk) -> None:
                 mine.choose(run)
                 st.rerun()
         else:
-            st.fragment(_waiting, run_every=LOOK)(mine)
+            st.fragment(_waiting, run_every=LOOK)(mine, trained, run)
     with right:
         _dose(mine)
     if curves:
         _below(mine, curves)
 
 
-def _waiting(mine: Desk) -> None:
-    """The run's place in the queue, until its curves are there."""
-    run = mine.run
+def _waiting(mine: Desk, *call: Any) -> None:
+    """The place in the queue of a call that trains a run, until its value is there."""
+    function, run, *_ = call
     try:
-        future = runs().ask(run)
+        future = runs().ask(*call)
         if future.done() and not future.cancelled():  # by another session
+            if function is rows_at:
+                _open(mine, call, future.result())
             mine.results[run] = future.result()
             st.rerun()
     except GradebookError as error:
         mine.idle, mine.error = run, str(error)
         st.rerun()
     waiting = f"Training {UPDATES} updates of both policies."
-    if place := runs().place(run):
+    if function is rows_at:
+        waiting = "Training up to this update."
+    if place := runs().place(*call):
         waiting = f"Waiting: place {place} in the queue."
     st.subheader(waiting, anchor=False)
     if st.button("Cancel", key="training-cancel"):
-        runs().cancel(run)
+        runs().cancel(*call)
         mine.idle, mine.error = run, "Cancelled."
         st.rerun()
 
@@ -276,6 +284,8 @@ def _below(mine: Desk, curves: Curves) -> None:
         " does not. Intervals cover the chance in training and nothing else."
     )
 
+    _one_update(mine)
+
     def frames() -> dict[str, pd.DataFrame]:
         effects = [asdict(_effect(run, curves, update)) for update in curves.updates]
         frame = pd.DataFrame(effects, pd.Index(curves.updates, name="updates"))
@@ -283,3 +293,34 @@ def _below(mine: Desk, curves: Curves) -> None:
         return {its.measured.title: frame.drop(columns="exact").rename(columns=named)}
 
     offered("the numbers", "curves", frames)
+
+
+def _one_update(mine: Desk) -> None:
+    """Which update of which seed to open, and the button that does it."""
+    run = mine.run
+    st.markdown(
+        words.titled(
+            "Watch one update",
+            "Every update trains on one batch for each seed. Open one on the bug's"
+            " page to see which row of which group turned the run. The page opens"
+            f" with the batch of {run_name(mine.names[1])}.",
+        )
+    )
+    left, middle, right = st.columns([2, 1, 1], vertical_alignment="bottom")
+    update = left.slider("Update", 1, UPDATES, 10, key="training-update")
+    seed = middle.number_input("Seed", 0, run.seeds - 1, 0, key="training-seed")
+    if right.button("Open this batch", key="training-open"):
+        mine.error = ""
+        st.fragment(_waiting, run_every=LOOK)(mine, rows_at, run, int(seed), update)
+    elif mine.error:
+        st.error(words.plain(mine.error))
+
+
+def _open(mine: Desk, call: Sequence[Any], rows: list[dict]) -> NoReturn:
+    """Shows the batch on the bug's page."""
+    _, run, seed, update = call
+    _, _, settings = mine.study.at(run.value)
+    table, typed = Table.of(rows), typed_settings(settings)
+    state = replace(start(load(run.bug)), table=table, typed=typed, row=0)
+    where = f"update {update}, seed {seed}, of a training run"
+    address.open_batch(state, f"This is the batch of {where}.")

@@ -19,7 +19,7 @@ from gradebook.training.study import (
     studied,
     study,
 )
-from gradebook.training.train import Curves
+from gradebook.training.train import Curves, trained
 from gradebook.ui.keys import Key
 from gradebook.ui.parts.address import page_files
 
@@ -57,7 +57,7 @@ class Desk:
         return load(self.run.bug).engine_names
 
     def choose(self, run: Run) -> None:
-        runs().cancel(self.run)
+        runs().cancel(trained, self.run)
         self.run, self.idle, self.error = run, None, ""
 
 
