@@ -175,6 +175,21 @@ class Rooms:
             database.add(Seat(code=code, seat=hashed(lead), leads=True, heard=now))
         return code
 
+    def new_key(self, code: str, lead: str) -> str:
+        """A key with which another browser leads, too. The one before opens nothing
+        any more."""
+        key = secrets.token_urlsafe(16)
+        self.change(code, lead, key=hashed(key))
+        return key
+
+    def take(self, code: str, key: str, seat: str) -> None:
+        """The browser leads, too. Raises GradebookError for a wrong key."""
+        with self._changed(code) as (database, room):
+            if room.key != hashed(key):
+                raise refuse("the key in the lead's own link", key, "room")
+            lead = Seat(code=code, seat=hashed(seat), leads=True, heard=time.time())
+            database.merge(lead)
+
     def close(self, code: str, lead: str) -> None:
         """The room is gone, with all that was kept of it."""
         with self._led(code, lead) as (database, room):

@@ -124,6 +124,7 @@ class Room(Base):
     """A room.
 
     token     of the link that joins without a typed code
+    key       hash of the key in the lead's own link; None before it was made
     touched   when it last gave a sign of life
     place     the lead's Position; None before the first case
     revealed  the questions whose answers the lead has revealed, in that order
@@ -135,6 +136,7 @@ class Room(Base):
     __tablename__ = "rooms"
     code: Mapped[str] = mapped_column(primary_key=True)
     token: Mapped[str]
+    key: Mapped[str | None]
     touched: Mapped[float]
     place: Mapped[dict[str, str] | None]
     revealed: Mapped[list[str]] = mapped_column(default=list)

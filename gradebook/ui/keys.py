@@ -55,6 +55,8 @@ ROOM: Key[str | None] = Key("room", lambda: None)
 were asked whether this browser is in one."""
 ROOM_PROBLEM: Key[str] = Key("room-problem", str)
 """What went wrong with a room, until it is shown."""
+LEAD_KEY: Key[str] = Key("room-lead", str)
+"""The key in the lead's own link, once it was made here."""
 SEEN: Key[Any] = Key("room-seen", lambda: None)
 """Where the learner was taken last; True where the learner asks to be taken."""
 SHORTCUTS: Key[dict[str, Any]] = Key(

@@ -93,12 +93,23 @@ def test_the_server_knows_where_a_seat_is_and_whether_it_follows(rooms, led, clo
     assert not rooms.read(led).follows("a") and rooms.read(led).follows("b")
 
 
-def test_the_database_holds_no_token_of_a_browser(rooms, led, tmp_path):
+def test_who_has_the_newest_key_leads_too(rooms, led):
+    assert "the lead's own link" in refused(rooms.take, led, "before there is one", "a")
+    old, new = (rooms.new_key(led, "lead") for _ in range(2))
+    for wrong in ("another", old):
+        assert "the lead's own link" in refused(rooms.take, led, wrong, "a")
+    assert not rooms.read(led).led_by("a")
+    rooms.take(led, new, "a")
+    assert rooms.read(led).led_by("a") and rooms.read(led).led_by("lead")
+
+
+def test_the_database_holds_no_key_and_no_token_of_a_browser(rooms, led, tmp_path):
+    key = rooms.new_key(led, "lead")
     rooms.join(led, "a-token-of-a-seat")
     rooms.vote(led, "a-token-of-a-seat", Q, 1)
     kept = b"".join(file.read_bytes() for file in tmp_path.iterdir())
     assert led.encode() in kept or "GRADEBOOK_TEST_DATABASE" in os.environ
-    assert b"a-token-of-a-seat" not in kept
+    assert key.encode() not in kept and b"a-token-of-a-seat" not in kept
 
 
 @given(

@@ -71,6 +71,16 @@ def test_joining_by_the_code(sheet, visit, room):
     assert widgets.rooms().room(room).here == 0 and "oom **" not in sheet.text
 
 
+def test_the_leads_own_link_leads_on_another_device(led, visit, room):
+    led.click("room-key")
+    key = led.app.code[-1].value.partition("lead=")[2]
+    page = visit("session", {"seat": "another-browser"}, room=room, lead=key)
+    assert page.widget("room-close") and "lead" not in page.app.query_params
+    page = visit("session", {"seat": "a-stranger"}, room=room, lead="wrong")
+    assert "this link of its lead" in page.text
+    assert not widgets.rooms().room(room).led_by("a-stranger")
+
+
 def test_the_lead_locks_limits_times_and_resets_the_class(led, visit, room):
     assert 'alt="The link as a QR code" src="data:image/svg' in led.text
     led.widget("room-locked").set_value(True)

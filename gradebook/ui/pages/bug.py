@@ -87,8 +87,9 @@ def _story(draft: Draft) -> DeltaGenerator:
         story = words.titled(
             f"What happened in {where}", words.plain(scenario.story), level=3
         )
-        st.markdown(story)
-        st.markdown(words.plain(scenario.lesson))
+        st.markdown(story, help=words.terms(scenario.story))
+        lesson = words.plain(scenario.lesson)
+        st.markdown(lesson, help=words.terms(scenario.lesson))
         place = st.container()
     with right:
         report.the_code(draft.swap, load(scenario.bug))

@@ -46,7 +46,7 @@ def opened(draft: Draft) -> None:
         text += "\n\n" + "  \n".join(f"{name}: {sentence}" for name, sentence in pairs)
     left, right = st.columns([13, 11], gap="large")
     with left:
-        st.markdown(text)
+        st.markdown(text, help=words.terms(text))
         drawn = stage_figure(comparison, stage, row, names, draft.prompts)
         alt = safe(f"The stage {stage}, row by row, {' and '.join(names)}.")
         markup(

@@ -53,3 +53,43 @@ def safe(text: object) -> str:
 def place(error: GradebookError) -> str:
     """An error in the words of the page: column, row, what and what not."""
     return said(error)
+
+
+TERMS = {
+    "advantage": "how far a row's score lies from its baseline, divided by a"
+    " scale. It weighs the row's tokens in the loss.",
+    "mean": "an average; usually of the rewards of the rows that count in a group.",
+    "ddof": "ddof 1 divides the variance by n − 1; ddof 0 divides it by n.",
+    "lone row": "the only row of its group that counts, so there is nothing"
+    " to compare it with.",
+    "credited": "the row may earn an advantage.",
+    "counted": "the row's reward enters its group's mean and deviation.",
+    "kept": "transitions that are left after subsampling.",
+    "transition": "one step of an episode: what the model saw and what it"
+    " answered. An episode of several steps has several.",
+    "bnpo": "a loss that is averaged over all tokens that are trained, so"
+    " leaving rows out makes the other tokens weigh more.",
+    "residual": "the largest difference between a logged number and the computed one.",
+    "EOS": "the end-of-sequence token. A rollout without it was cut off.",
+    "KL": "a term of the loss that grows as the policy moves away from the"
+    " reference model.",
+    "eps": "a small number added to the deviation, so that no division is by zero.",
+    "response mask": "which tokens of a row are trained.",
+    "estimator": "a named way to compute advantages: a baseline, a scale and"
+    " what becomes of lone rows.",
+    "subsampling": "training on some of the transitions, drawn at random.",
+    "outlier": "a reward far from all others.",
+    "stride": "a block of equally many rows, cut by position.",
+}
+"""What each term means, in one sentence."""
+
+
+def terms(*texts: str) -> str | None:
+    """What the terms in the texts mean, as Markdown for a tooltip; else None."""
+    text = " ".join(texts)
+    explained = [
+        f"**{term}**: {meaning}"
+        for term, meaning in TERMS.items()
+        if re.search(rf"\b{term.removesuffix('ing')}", text, re.IGNORECASE)
+    ]
+    return "\n\n".join(explained) or None

@@ -58,6 +58,7 @@ def _door() -> None:
             " room: when you close it, or a day after it was last used."
         )
         st.button("Open a room", key="room-open", on_click=seat.open_room)
+        st.markdown("To lead a room on another device, open your own link there.")
 
 
 def _lead(room: Room) -> None:
@@ -84,6 +85,8 @@ def _lead(room: Room) -> None:
             _settings(room)
         with st.expander("Results"):
             _results(room)
+        with st.expander("Lead on another device"):
+            _own_link(room)
         with st.container(horizontal=True):
             reset = partial(seat.act, Rooms.reset)
             st.button("Reset for the next class", key="room-reset", on_click=reset)
@@ -93,6 +96,22 @@ def _lead(room: Room) -> None:
                 on_click=seat.close,
                 help="Closes the room and deletes its votes.",
             )
+
+
+def _own_link(room: Room) -> None:
+    st.markdown(
+        "This browser leads again after a reload or a crash. Another one leads, too,"
+        " when you open your own link in it. Show the link to nobody."
+    )
+
+    def make() -> None:
+        keys.LEAD_KEY.put(seat.rooms().new_key(room.code, seat.seat()))
+
+    if key := keys.LEAD_KEY.get():
+        link = whole({seat.PARAMETER: room.code, seat.LEAD: key})
+        st.code(link, language=None, wrap_lines=True)
+    else:
+        st.button("Make my own link", on_click=make, key="room-key")
 
 
 def _settings(room: Room) -> None:

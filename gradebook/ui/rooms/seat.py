@@ -28,6 +28,8 @@ from gradebook.ui.parts import words
 from gradebook.ui.security import seat_of
 
 PARAMETER = "room"
+LEAD = "lead"
+"""The parameter of the lead's own link: a key."""
 
 
 class Slowdown:
@@ -79,6 +81,12 @@ def code() -> str:
         room = rooms().room_of(seat())
     invited, _, token = st.query_params.get(PARAMETER, "").partition(".")
     invited = normal(invited)
+    if key := st.query_params.pop(LEAD, ""):
+        try:
+            rooms().take(invited, key, seat())
+        except GradebookError:
+            keys.ROOM_PROBLEM.put("No open room has this link of its lead.")
+            invited = ""
     if invited and invited != room:
         if admitted(invited, token):
             room = invited
