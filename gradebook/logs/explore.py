@@ -173,9 +173,7 @@ def state_of(rows: StepRows, scenario: Scenario) -> State:
     return replace(start(scenario), table=rows.table, typed=typed, row=rows.row)
 
 
-def failing_test(
-    verdict: Verdict, link: str = "python -m gradebook check"
-) -> PytestFile:
+def failing_test(verdict: Verdict) -> PytestFile:
     """The step with the fewest rows of those that name a bug, as a test file that
     passes on a correct trainer and fails on this one. Raises GradebookError where
     there is none."""
@@ -185,7 +183,7 @@ def failing_test(
         raise refuse("a step that names a suspect", "none", "step")
     smallest = off.sort_values("rows", kind="stable")["step"].iloc[0]
     rows = step_rows(verdict, smallest, MOST_ROWS)
-    return pytest_file(state_of(rows, load(rows.bug)), link)
+    return pytest_file(state_of(rows, load(rows.bug)), "python -m gradebook check")
 
 
 def what_if(steps: LoggedSteps, asked: Asked) -> pd.DataFrame:

@@ -163,8 +163,8 @@ def _read(log: Log, declared: Mapping[str, object]) -> Verdict:
 
 def _empty(log: Log) -> str:
     rows = count(log.empty_advantages, "row has", "rows have")
-    said = f" {rows} an empty advantage: their steps are not judged."
-    return said if log.empty_advantages else ""
+    sentence = f" {rows} an empty advantage: their steps are not judged."
+    return sentence if log.empty_advantages else ""
 
 
 def check(

@@ -60,6 +60,7 @@ class Judgement:
     ties        bugs that leave no trace on these rows
     change      the step where the run changed from the first reading to the second
     level       how closely the named computation fits
+    residual    how far it is from a row at most; NaN for what rounding lost
     frame       one row a step, see `framed`
     correct     float64 [R] what is correct beside the log
     """
@@ -73,6 +74,7 @@ class Judgement:
     ties: tuple[str, ...] = ()
     change: int | None = None
     level: int = NONE
+    residual: float = np.nan
     frame: pd.DataFrame = field(default_factory=lambda: pd.DataFrame())
     correct: np.ndarray = field(default_factory=lambda: np.zeros(0))
 
@@ -114,16 +116,6 @@ class Judgement:
         tied = dict.fromkeys((*self.ties, *(r.estimator for r in self.readings)))
         tied.pop(self.estimator, None)
         return tuple(tied)
-
-    def residual(self, step: int) -> float:
-        """How far the named computation is from the step's rows at most; NaN for
-        what rounding lost."""
-        fit = None
-        if self.readings:
-            fit = self.candidates.readings.get(self.readings[0])
-        elif self.suspect is not None:
-            fit = self.candidates.suspects.get(self.suspect)
-        return float(fit.residual[step]) if fit is not None else np.nan
 
 
 def judge(ruler: Ruler, asked: Asked, tick: Tick = lambda: None) -> Judgement:
@@ -217,7 +209,6 @@ def _fits(whole: Judgement, at: np.ndarray, most: int) -> Judgement | None:
             key=lambda r: (fits[r].residual[at].max() > 1e-9, r.divides and r.eps == 0)
         )
     readings = tuple(dict.fromkeys((*named, *fitting)))
-    level = int(fits[readings[0]].level[at].max())
     asks = conditions_of(candidates, at)
     conditions = {s.bug for s in asks}
     tied = (
@@ -228,7 +219,9 @@ def _fits(whole: Judgement, at: np.ndarray, most: int) -> Judgement | None:
     ties = tuple(dict.fromkeys(tied))
     mine = tuple(filter(asked.wanted, readings))
     j = Judgement("correct", candidates, "", mine or readings, None, asks, ties)
-    j = replace(j, level=level)
+    fit = fits[j.readings[0]]
+    level, residual = int(fit.level[at].max()), float(fit.residual[at].max())
+    j = replace(j, level=level, residual=residual)
     if level == REWARDS:
         moved = candidates.ruler.slack(
             REWARDS, compute(candidates.steps, j.readings[0])
@@ -294,9 +287,14 @@ def _suspected(whole: Judgement, at: np.ndarray) -> Judgement | None:
         some = np.isin(np.arange(candidates.steps.step_count), at)
         steps = candidates.steps.of_steps(some)
         verdict = verdict_of(named, steps, candidates.asked)
-    level = int(fits[named].level[at].max())
-    asks = (named, *others.values())
-    return Judgement(verdict, candidates, "", (), named, asks, level=level)
+    return Judgement(
+        verdict,
+        candidates,
+        suspect=named,
+        asks=(named, *others.values()),
+        level=int(fits[named].level[at].max()),
+        residual=float(fits[named].residual[at].max()),
+    )
 
 
 def framed(whole: Judgement) -> Judgement:
@@ -319,7 +317,7 @@ def framed(whole: Judgement) -> Judgement:
         ties=[j.tied for j in judged],
         asks=[tuple(s.bug for s in j.asks) for j in judged],
         estimator=[j.estimator for j in judged],
-        residual=[j.residual(step) for step, j in enumerate(judged)],
+        residual=[j.residual for j in judged],
         correct_residual=columns.pop("largest"),
         **columns,
     )

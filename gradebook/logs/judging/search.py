@@ -256,12 +256,10 @@ def _under_all_settings(
             if each.bug in done:
                 continue
             yield each
+            near = fits[each].near.mean()
             if fits[each].good.all():
                 done.add(each.bug)
-            elif (
-                fits[each].near.mean() > NEAR_ROWS
-                and each.settings.scale[-4:] == "_std"
-            ):
+            elif near > NEAR_ROWS and each.settings.scale.endswith("_std"):
                 shape = replace(each.settings, ddof=1, eps=0.0)
                 like.setdefault((each.bug, shape), each)
         if done:

@@ -133,13 +133,13 @@ def settings_beside(
     usual = [(r.ddof, r.eps) for r in readings[:6] if r.divides and r.eps_at == "after"]
     details = [*dict.fromkeys(usual or DETAILS[:2])][:2]
     names = ("baseline", "scale", "lone_row", "whiten_tokens", "whiten_ddof")
-    own = [{name: r.settings[name] for name in names} for r in readings[:3]]
+    shapes = [{name: r.settings[name] for name in names} for r in readings[:3]]
     if readings and readings[0].baseline != "none":
         scale = "none" if readings[0].divides else "group_std"
-        own.append({**own[0], "scale": scale})
+        shapes.append({**shapes[0], "scale": scale})
     sizes = steps.groups.size  # strides leave a lone row where these are unequal
     lone = bool((sizes != sizes[0]).any() or sizes[0] == 1)
-    return conventions(asked, lone, (*own, *SHAPES), details)
+    return conventions(asked, lone, (*shapes, *SHAPES), details)
 
 
 def suspects(

@@ -106,7 +106,7 @@ class Verdict:
         partly = broken or self.missing_ranks or self.problems
         return 0 if self.verdict == "correct" and not partly else 2
 
-    def to_json(self, indent: int | None = 2) -> str:
+    def to_json(self) -> str:
         """Everything but what is told by step, as strict JSON; of
         `what_if` the sums over the steps."""
         by_step = ("frame", "what_if", "steps", "correct", "suspects")
@@ -114,7 +114,7 @@ class Verdict:
         plain["what_if"] = by_bug(self.what_if).to_dict("records")
         plain["ties"] = [vars(tie) for tie in self.ties]
         plain["exit_code"] = self.exit_code
-        text = json.dumps(_jsonable(plain), indent=indent, allow_nan=False)
+        text = json.dumps(_jsonable(plain), indent=2, allow_nan=False)
         return text.encode("utf-8", errors="replace").decode("utf-8")
 
 
