@@ -147,11 +147,11 @@ def _confirm(verdict: Verdict) -> None:
     )
     with st.container(horizontal=True):
         for key, label, meaning, declared in answers:
-            said = (
+            texts = (
                 "\n".join(filter(None, (typed("columns"), meaning))),
                 ", ".join(filter(None, (typed("declared"), declared))),
             )
-            st.button(words.plain(label), key=key, on_click=ask.say, args=said)
+            st.button(words.plain(label), key=key, on_click=ask.say, args=texts)
 
 
 def _evidence(verdict: Verdict) -> None:
