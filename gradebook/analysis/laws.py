@@ -338,20 +338,18 @@ def tried(law: Law, values: Values, step: Step, settings: Settings) -> Iterator:
         after = values(change.step, {**settings, **change.settings})
         if after is None:
             continue
-        there = dict(zip(change.step["row"], after))
+        pairs = [(r, v) for r, v in zip(change.step["row"], after) if r in change.rows]
         if change.total:
-            terms = [there[row] for row in change.rows]
-            yield change, [(change.rows[0], 0.0, sum(terms), sum(map(abs, terms)))]
+            terms = [value for _, value in pairs]
+            yield change, [(pairs[0][0], 0.0, sum(terms), sum(map(abs, terms)))]
             continue
         asked = dict(zip(change.rows, change.due)) if change.due else before
-        yield (
-            change,
-            [
-                (row, due * change.times, value, abs(due * change.times))
-                for row in change.rows
-                for due, value in zip(in_list(asked[row]), in_list(there[row]))
-            ],
-        )
+        compared = [
+            (row, due * change.times, value, abs(due * change.times))
+            for row, cells in pairs
+            for due, value in zip(in_list(asked[row]), in_list(cells))
+        ]
+        yield change, compared
 
 
 def in_list(value: float | list) -> list:
@@ -394,7 +392,6 @@ EIGHT = (order, other_prompts, shift, scale, zero_sum, flat, lost_row, missing)
 """The laws of any group-relative advantage: of rewards in groups alone."""
 
 GRADIENT = (flat_gradient, micro_batch)
-"""The laws about gradients; all others are about advantages."""
 
 COLUMNS = (padding, labels, *GRADIENT)
 """The laws that need more columns than rewards and prompts."""
