@@ -83,11 +83,13 @@ def test_two_bugs_of_one_stage_get_a_message_and_keep_the_edits(page):
     assert page.errors == [] and page.table["reward"][0] == "5"
 
 
-def test_a_bug_that_only_the_gradient_shows_is_seen_there(page):
+def test_the_gradient_is_a_click_away(page):
     page.put("bugs-sandbox", ["zero_std_kl"])
     page.put("set-beta-sandbox", "0.1")
     for row in range(4):
         page.cell(row, reward="1")
+    assert page.marks()[0] == page.marks()[1]
+    page.put("kind-sandbox", "gradient")
     policy, kl = page.marks(0), page.marks(1)
     assert policy[0] == policy[1]
     # Three tokens of 24: 0.1 * (1 - exp(0.5)) / 24 each.

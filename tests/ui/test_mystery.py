@@ -20,6 +20,7 @@ from gradebook.ui.pages.mystery import (
     first_case,
     hidden,
     look,
+    odd_rows,
     read,
     suspects,
 )
@@ -128,6 +129,17 @@ def test_no_advantage_tells_the_trainers_number_type(seen):
     assert seen[low][0].dtype == torch.float64
 
 
+def test_wrong_rows_by_hand(seen):
+    """Without its EOS, row 1 of A earns nothing; a trainer that still counts
+    it divides 1 1 0 0 by another deviation than 1 0 0. Seven rows that are left do
+    not divide by four, so that one stops."""
+    rows = {n: odd_rows(n, NO_EOS) for n in suspects()}
+    assert rows[NONE] == []
+    assert [0, 2, 3] in rows.values()
+    (crashed,) = [n for n in suspects() if seen[n][1] is None]
+    assert rows[crashed] == [*range(8)]
+
+
 # The page
 
 
@@ -196,16 +208,20 @@ def test_the_board_has_no_trace_of_a_cause():
         assert data["panels"][0]["flips"] == []
 
 
-def test_the_link_holds_the_seed_alone_and_giving_up_tells(visit):
+def test_hints_cost_edits_and_the_link_holds_the_seed_alone(visit):
     seed = SEEDS[NONE]
     page = visit(PAGE, seed=seed)
     page.cell(0, reward="2").cell(4, eos=False)
+    page.click("mystery-hint-rows").click("mystery-hint-stage")
+    assert "8 edits so far" in page.text
+    assert "The stage is `none`." in page.text
+    assert "Rows of batch 2 whose advantage is wrong: none." in page.text
     link = page.address
     assert link == {"v": "1", "seed": seed}
     again = visit(PAGE, **link)
     assert again.table["reward"] == list(FIRST.table["reward"])
     page.click("mystery-over")
-    assert "You gave up after 2 edits. The trainer has no bug." in page.text
+    assert "You gave up after 8 edits. The trainer has no bug." in page.text
     assert page.board["summary"].endswith("advantages for this batch are correct.")
     assert page.address == link
 
@@ -225,6 +241,8 @@ def test_a_crash_is_said_and_the_batch_stays_to_be_mended(visit):
     assert not page.table["eos"][1] and "1 edit so far" in page.text
     assert page.cell(1, eos=True).board["stale"] == ""
     assert STOPPED not in page.cell(0, reward="two").board["stale"]
+    page.click("mystery-hint-stage")
+    assert f"The stage is `{gradebook.bug(name).stage}`." in page.text
 
 
 @pytest.mark.parametrize("query", [{"seed": "\u00fc"}, {"unknown": "1"}])

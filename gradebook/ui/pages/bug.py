@@ -170,8 +170,10 @@ def lesson(draft: Draft) -> None:
     progress, name = predict.progress(), draft.scenario.name
 
     def next_task(_: Mapping[str, Any]) -> None:
-        """The next challenge, from the original batch."""
-        draft.challenge = (draft.challenge + 1) % len(draft.scenario.challenges)
+        """The next challenge that is not solved, from the original batch."""
+        count, solved = len(draft.scenario.challenges), progress.solved.get(name, ())
+        after = [(draft.challenge + by) % count for by in range(1, count + 1)]
+        draft.challenge = next((task for task in after if task not in solved), after[0])
         draft.reset()
 
     def solve(_: Mapping[str, Any]) -> None:

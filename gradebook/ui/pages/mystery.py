@@ -16,7 +16,7 @@ import streamlit as st
 import torch
 from streamlit.delta_generator import DeltaGenerator
 
-from gradebook.analysis.comparison import Comparison
+from gradebook.analysis.comparison import Comparison, same
 from gradebook.bugs import BUGS, swap
 from gradebook.cases.scenario import FOLDER, PlainCase, bug
 from gradebook.cases.schema import read_part
@@ -40,6 +40,11 @@ number type in which the trainer computes."""
 NO_STAGE = "none"
 AGREES = "The trainer's advantages for this batch are correct."
 SAID = "The trainer's advantages for this batch. You see nothing else of it."
+HINTS = {
+    "rows": ("Which rows of this batch are wrong?", 2),
+    "stage": ("Name the stage", 4),
+}
+"""What each says, and what it costs in edits."""
 WRONG = 3
 """What a wrong name costs, in edits."""
 
@@ -61,6 +66,16 @@ def look(name: str, state: State) -> Comparison:
     values = [float(f"{x:.{DIGITS}g}") for x in trace.advantage.tolist()]
     rounded = replace(trace, advantage=torch.tensor(values, dtype=torch.float64))
     return Comparison(batch, rounded, rounded)
+
+
+def odd_rows(name: str, state: State) -> list[int]:
+    """The rows whose advantage is not the correct one; all after a crash."""
+    correct = look(NONE, state).faulty.advantage
+    try:
+        seen = look(name, state).faulty.advantage
+    except GradebookError:
+        return list(range(len(correct)))
+    return (~same(seen, correct)).nonzero().flatten().tolist()
 
 
 @cache
@@ -110,6 +125,7 @@ class Game:
     """Where a visitor stands in a game. Its link is the seed.
 
     log    the batches that the trainer was asked about, in order
+    hints  what was taken of HINTS, with what each told
     wrong  how many wrong names were given
     over   how the game ended, in words; '' while it is played
     reply  what the last name came to
@@ -117,6 +133,7 @@ class Game:
 
     seed: str
     log: list[State] = field(default_factory=list)
+    hints: list[tuple[str, str]] = field(default_factory=list)
     wrong: int = 0
     over: str = ""
     reply: str = ""
@@ -137,15 +154,19 @@ class Game:
         end.edit(table=self.draft.table, typed=self.draft.state.typed)
         return end
 
-    def note(self) -> None:
-        """Puts the batch into the log, if it is new: an edit."""
+    def note(self) -> int:
+        """The number of the batch in the log. A new one is an edit."""
         state = self.draft.state
-        if not any(map(state.same_batch, self.log)):
-            self.log.append(state)
+        for number, batch in enumerate(self.log):
+            if state.same_batch(batch):
+                return number
+        self.log.append(state)
+        return len(self.log) - 1
 
     @property
     def cost(self) -> int:
-        return max(len(self.log) - 1, 0) + WRONG * self.wrong
+        costs = sum(HINTS[hint][1] for hint, _ in self.hints)
+        return max(len(self.log) - 1, 0) + costs + WRONG * self.wrong
 
     def guess(self, stage: str | None, name: str | None) -> None:
         """The visitor names the stage and the bug. The right name ends the game."""
@@ -156,6 +177,17 @@ class Game:
         self.reply = "Neither the stage nor the bug is right."
         if stage == stage_of(self.name):
             self.reply = "The stage is right, the bug is not."
+
+    def take(self, hint: str) -> None:
+        """A hint."""
+        text = f"The stage is `{stage_of(self.name)}`."
+        if hint == "rows":
+            number = self.note()
+            rows = ", ".join(map(str, odd_rows(self.name, self.log[number])))
+            batch = f"batch {number}" if number else "the first batch"
+            text = f"Rows of {batch} whose advantage is wrong: {rows or 'none'}."
+        if (hint, text) not in self.hints:
+            self.hints.append((hint, text))
 
 
 def read(query: Mapping[str, str]) -> Game:
@@ -203,6 +235,15 @@ def _rest(game: Game, main: DeltaGenerator, side: DeltaGenerator) -> None:
         controls.settings(game.draft, game.draft.scenario.controls, across=4)
     with side:
         _name(game)
+        st.markdown(words.titled("Hints", "A hint counts as edits.", level=3))
+        with st.container(horizontal=True):
+            for hint, (label, cost) in HINTS.items():
+                text, key = f"{label} ({cost} edits)", f"mystery-hint-{hint}"
+                if st.button(text, key=key):
+                    game.take(hint)
+                    st.rerun()
+        for _, text in game.hints:
+            st.markdown(text)
     shortcuts(game.draft)
 
 

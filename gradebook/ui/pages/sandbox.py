@@ -26,6 +26,7 @@ from gradebook.ui.parts.widget import choosing, folded, shortcuts, showing
 PAGE = SANDBOX
 BASIC = ("estimator", "baseline", "scale", "ddof", "eps")
 """Settings that matter to every bug."""
+PICTURES = {"sign": "advantage", GRADIENT: "gradient"}
 
 
 def sandbox() -> None:
@@ -40,6 +41,8 @@ def sandbox() -> None:
         _start(draft)
     with side.container():
         _bugs(draft)
+    with side.container():
+        kind = _kind(draft)
     with main:
         try:
             st.markdown(_swapped(bugs))
@@ -49,22 +52,17 @@ def sandbox() -> None:
             return
         if draft.scenario.also:
             st.markdown(words.plain(draft.scenario.story))
-        board_and_path(draft)
+        board_and_path(draft, kind)
     rest(draft, bugs, main.container(), side.container(key="settings"))
 
 
 @st.fragment(key="heart")
-def board_and_path(draft: Draft) -> None:
-    """The board, and the path of its row through the stages. It shows gradients where
-    a chosen bug is seen there alone."""
-    kinds = {load(bug).telltale.kind for bug in draft.state.bugs}
-    kind = GRADIENT if GRADIENT in kinds else "sign"
+def board_and_path(draft: Draft, kind: str) -> None:
+    """The board, and the path of its row through the stages."""
 
     def seen() -> dict[str, Any]:
-        return {
-            **view(draft, kind=kind, covered=False),
-            "path": path(draft, False),
-        }
+        data = view(draft, kind=kind, covered=False)
+        return data | {"path": path(draft, False)}
 
     draft.acts = {"stage": partial(stages.choose, draft)}
     board(draft, seen)
@@ -141,8 +139,32 @@ def _swapped(bugs: tuple[str, ...]) -> str:
     text = f"Swapped {'stage' if len(parts) == 1 else 'stages'}: {names}."
     for part in parts:
         if len(part.drops) > 1:
-            text += f" The bugs of `{part.stage}` act together: each drops a condition."
+            text += (
+                f" The bugs of `{part.stage}` act together: each drops one of the"
+                " conditions that a row must meet in order to count."
+            )
     return text
+
+
+def _kind(draft: Draft) -> str:
+    """Advantages, or with log-probabilities the gradient if asked for."""
+    if "logp" not in draft.table:
+        return "sign"
+    kind = draft.kind or draft.scenario.telltale.kind
+    now = kind if kind in PICTURES else "sign"
+
+    def pick(kind: str) -> None:
+        draft.kind = kind
+        st.rerun()
+
+    st.segmented_control(
+        "Numbers to show",
+        list(PICTURES),
+        format_func=PICTURES.__getitem__,
+        required=True,
+        **showing(draft.named("kind"), now, pick, "default"),
+    )
+    return now
 
 
 def _settings(draft: Draft) -> None:
@@ -159,7 +181,7 @@ def _settings(draft: Draft) -> None:
         headers = draft.table.with_every_column().headers
         missing = [titled(name) for name in headers if name not in draft.table]
         text = f"Adds, with values that change no advantage: {', '.join(missing)}."
-        key = draft.named("columns")
+        key = f"columns-{draft.scenario.name}"
         if missing and st.button("Show every column", key=key, help=text):
             draft.do(edits.show_every_column)
             st.rerun()

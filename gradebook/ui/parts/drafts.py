@@ -22,6 +22,7 @@ class Draft(drafts.Draft):
 
     estimator  the named estimator that was chosen, where several fit
     stage      the stage that is open on the path, '' for none
+    kind       what the sandbox shows, where it was chosen
     challenge  the number of the challenge that is shown
     opened     the part at the page's end that is open, '' for none
     acts       what else the board's edits may do: name -> act
@@ -31,6 +32,7 @@ class Draft(drafts.Draft):
 
     estimator: str = ""
     stage: str = ""
+    kind: str = ""
     challenge: int = 0
     opened: str = ""
     acts: Mapping[str, Callable[[Mapping[str, Any]], None]] = field(
