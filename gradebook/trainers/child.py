@@ -5,13 +5,14 @@ from __future__ import annotations
 import copy
 import os
 import pickle
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager, redirect_stdout
+from contextlib import contextmanager, redirect_stdout, suppress
 from functools import partial
-from multiprocessing import active_children, get_context
+from multiprocessing import get_context
 from typing import Any
 
 A_CALL = 5.0
@@ -44,10 +45,8 @@ def apart(function: Any) -> Iterator[tuple[Callable[[Any], Any], tuple[str, ...]
     except Exception:
         yield here
         return
-    others, lost = {*active_children()}, ""
+    lost, process = "", 0
     pool = ProcessPoolExecutor(1, get_context("spawn"))
-    loading = pool.submit(_load, pickled)
-    processes = {*active_children()} - others
 
     def call(rewards: Any) -> Any:
         nonlocal lost
@@ -64,7 +63,8 @@ def apart(function: Any) -> Iterator[tuple[Callable[[Any], Any], tuple[str, ...]
 
     try:
         try:
-            loading.result(STARTING)
+            process = pool.submit(os.getpid).result(STARTING)
+            pool.submit(_load, pickled).result(STARTING)
         except TimeoutError:
             lost = f"no process in {STARTING:g} seconds"
         except Exception:
@@ -72,9 +72,10 @@ def apart(function: Any) -> Iterator[tuple[Callable[[Any], Any], tuple[str, ...]
             return
         yield call, ()
     finally:
-        for process in processes:
-            process.kill()
-        pool.shutdown()
+        if process:  # which may be in the middle of a call
+            with suppress(ProcessLookupError):
+                os.kill(process, getattr(signal, "SIGKILL", signal.SIGTERM))
+        pool.shutdown(wait=bool(process))
 
 
 def _load(pickled: bytes) -> None:
