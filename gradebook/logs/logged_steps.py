@@ -158,8 +158,8 @@ def to_logged(table: Mapping[str, Any] | pd.DataFrame) -> LoggedSteps:
         **dict.fromkeys(of_kind("flag"), ones),
     }
     for name in {*cells} - {"step", "prompt", "reward", "advantage"}:
-        told = name in of_kind("label", "index")
-        values = codes(cells[name]) if told else cells[name].astype("int64")
+        is_label = name in of_kind("label", "index")
+        values = codes(cells[name]) if is_label else cells[name].astype("int64")
         columns[name] = torch.from_numpy(values)
     columns |= {name: columns[name].bool() for name in of_kind("flag")}
     lengths = columns.pop("length")

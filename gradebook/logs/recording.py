@@ -112,8 +112,11 @@ class Recording:
             # What only some of the batches have is null elsewhere.
             table = pa.concat_tables(tables, promote_options="permissive")
         except Exception as error:  # as varied as the damage
-            expected, found = "what the recorder wrote", shown(str(error), 120)
-            raise GradebookError(file=file, expected=expected, found=found) from error
+            raise GradebookError(
+                file=file,
+                expected="what the recorder wrote",
+                found=shown(str(error), 120),
+            ) from error
         return table.replace_schema_metadata(None)
 
     def frame(self) -> pd.DataFrame:
@@ -211,11 +214,11 @@ def _facts(schema: pa.Schema) -> dict[str, Any]:
     """What a stream says of itself. Raises ValueError, or what Python does, where no
     recorder would."""
     facts: dict[str, Any] = json.loads((schema.metadata or {})[KEY.encode()])
-    known = KNOWN.intersection(schema.names)
-    typed = all(schema.field(n).type in TYPES[ALL[n].kind] for n in known)
+    names = KNOWN.intersection(schema.names)
+    typed = all(schema.field(n).type in TYPES[ALL[n].kind] for n in names)
     floats = {*facts["types"].values()} <= {*COARSE}
     declared = isinstance(facts["declared"], dict) and "format" in facts
-    if not (known >= NEEDED and typed and floats and declared):
+    if not (names >= NEEDED and typed and floats and declared):
         raise ValueError("not what a recorder writes")
     return facts
 

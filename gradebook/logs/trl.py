@@ -212,14 +212,14 @@ def least_squares(
     away = np.stack([_centered(each, group) for each in rewards.T], axis=1)
     size = np.sqrt((away**2).mean(0))
     varies = size > 1e-9
-    found, _, rank, _ = np.linalg.lstsq(
+    solution, _, rank, _ = np.linalg.lstsq(
         away[:, varies] / size[varies], _centered(advantage, group), rcond=NEAR
     )
-    if rank < varies.sum() or not found.any():
+    if rank < varies.sum() or not solution.any():
         return None
-    found[np.abs(found) < 1e-4 * np.abs(found).max()] = 0
+    solution[np.abs(solution) < 1e-4 * np.abs(solution).max()] = 0
     weights = np.zeros(len(size))
-    weights[varies] = found / size[varies]
+    weights[varies] = solution / size[varies]
     rows = np.bincount(group).max()
     fits = []
     for factor in (1, 1 - 1 / rows):  # of the mean, and of leave-one-out

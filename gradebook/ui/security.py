@@ -91,8 +91,8 @@ class Security:
         uploads = re.escape(own_path("/_stcore/upload_file/"))
         upload = re.match(f"{uploads}([^/]+)", scope["path"])
         session = upload[1] if upload and scope.get("method") == "PUT" else ""
-        said = asked.headers.get("content-length", "")
-        length = int(said) if said.isdecimal() else 0
+        header = asked.headers.get("content-length", "")
+        length = int(header) if header.isdecimal() else 0
         refusal = self._refusal(asked, session, length)
         if refusal is not None:
             if is_socket:  # before it is accepted: an HTTP answer

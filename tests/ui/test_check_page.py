@@ -182,7 +182,11 @@ def test_a_check_that_was_ended_can_be_repeated(page, monkeypatch):
         paste(page, ONE_TAIL)
     assert "no verdict" in page.errors[0]
     page.click("check-again")
-    assert "? Nothing fits" in page.text and "Near miss: GRPO fits" in page.text
+    assert (
+        "? Nothing fits" in page.text
+        and "Near miss: GRPO fits 15 of the 18 rows" in page.text
+    )
+    assert "Only the last rows of each step miss" in page.text
 
 
 def test_every_example_is_shipped():

@@ -14,10 +14,11 @@ from gradebook.cases.scenario import bug
 from gradebook.core.formatting import short
 from gradebook.core.lazy_pandas import pd
 from gradebook.core.settings import Settings
-from gradebook.logs.judging.fit import REWARDS, SCORES, WRITTEN
+from gradebook.logs.judging.fit import REWARDS, SCORES, WRITTEN, distance
 from gradebook.logs.judging.judge import OFF, Judgement
 from gradebook.logs.judging.reading import COMPUTATIONS, REJECTS, ROLES, Reading
 from gradebook.logs.judging.search import quiet, search
+from gradebook.logs.judging.space import compute
 from gradebook.logs.judging.suspects import HOW_ROWS_COUNT, Suspect, main_column
 from gradebook.logs.logged_steps import LoggedSteps
 
@@ -344,6 +345,17 @@ def near_miss(j: Judgement) -> str:
             " sign of the loss, or of the column."
         )
     reading, share = j.candidates.nearest or (None, 0)
-    if reading is None or share <= 0.02:
+    if reading is None or share <= 0.02 or reading.grouping == "without copies":
         return ""
-    return f"Near miss: {reading.title} fits {min(int(100 * share), 99)} % of the rows."
+    values, allowed = compute(steps, reading).values, ruler.base + ruler.written
+    misses = distance(values, steps.advantage) > 10 * allowed
+    fitting = f"{(~misses).sum():,} of the {steps.rows:,} rows"
+    near = f"Near miss: {reading.title} fits {fitting}."
+    fits_again = np.diff(misses.astype(int), prepend=0) < 0
+    fits_again[steps.starts] = False
+    if misses.any() and not fits_again.any():
+        near += (
+            " Only the last rows of each step miss. A tail is often a smaller batch, or"
+            " padding: log it as a step of its own, or leave it out."
+        )
+    return near
