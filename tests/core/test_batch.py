@@ -22,18 +22,12 @@ FINITE = "a finite number"
 NAMES = "whole numbers, or strings in every row"
 
 
-def frozen(values):
-    array = np.array(values)
-    array.flags.writeable = False
-    return array
-
-
 KINDS = {
     "list": list,
     "tuple": tuple,
     "tensor": torch.tensor,
     "array": np.array,
-    "read-only array": frozen,
+    "read-only array": lambda v: np.broadcast_to(v, len(v)),
     "array of objects": lambda v: np.array(v, dtype=object),
     "series with an index": lambda v: pd.Series(v, index=range(7, 7 + len(v))),
 }

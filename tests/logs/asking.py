@@ -1,16 +1,13 @@
 """What the check says to a made log, through a file as a person would."""
 
-import io
-
 from gradebook.logs.log import check_log
 from gradebook.logs.read.files import Source
 
 
-def verdict_on(frame, **options):
+def verdict_on(frame, name="log.csv", **options):
     """The verdict on a frame that was written as CSV."""
-    file = io.BytesIO()
-    frame.to_csv(file, index=False)
-    return check_log([Source("log.csv", data=file.getvalue())], **options)
+    data = frame.to_csv(index=False).encode()
+    return check_log([Source(name, data=data)], **options)
 
 
 def named(verdict):

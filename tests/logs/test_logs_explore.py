@@ -6,34 +6,21 @@ from functools import cache
 import numpy as np
 import pandas as pd
 import pytest
+from asking import verdict_on
 from logs.made import NEEDED, made
 
 import gradebook
 from gradebook.analysis.comparison import compare
 from gradebook.cases.scenario import load
 from gradebook.core.errors import GradebookError
-from gradebook.logs.explore import (
-    failing_test,
-    state_of,
-    step_rows,
-    worst_steps,
-)
-from gradebook.logs.log import check_log
-from gradebook.logs.read.files import Source
+from gradebook.logs.explore import failing_test, state_of, step_rows, worst_steps
 from gradebook.logs.report import report
-
-BUGS = pytest.mark.parametrize("bug", sorted({*NEEDED} - {"double_normalization"}))
-
-
-def judged(frame, name="log.csv", **options):
-    source = Source(name, data=frame.to_csv(index=False).encode())
-    return check_log([source], **options)
 
 
 @cache
 def checked(bug="", **made_with):
     frame = made(bug, **made_with)
-    return frame, judged(frame)
+    return frame, verdict_on(frame)
 
 
 def test_there_is_one_row_a_step_in_order_and_the_worst_come_first():
@@ -45,7 +32,7 @@ def test_there_is_one_row_a_step_in_order_and_the_worst_come_first():
     assert off[0] == verdict.frame["correct_residual"].max()
 
 
-@BUGS
+@pytest.mark.parametrize("bug", sorted({*NEEDED} - {"double_normalization"}))
 def test_a_step_as_a_page_loads_it_gives_the_logged_numbers(bug):
     """Every row keeps its number, by which the verdict calls the worst."""
     frame, verdict = checked(bug, steps=3)
@@ -87,7 +74,7 @@ def test_a_window_of_a_large_step_flips_as_the_whole_does():
 def test_long_responses_stand_as_one_token():
     frame = made("rejected_rows", steps=1)
     frame["response_length"] *= 100
-    rows = step_rows(judged(frame), 1)
+    rows = step_rows(verdict_on(frame), 1)
     assert "t2" not in rows.table and "longer than" in rows.note
 
 
@@ -115,7 +102,7 @@ def test_a_step_of_another_computation_stands_beside_what_was_declared():
     columns = {"step": np.repeat(range(6), 4), "prompt": list("aabb") * 6}
     columns |= {"reward": [3, 1, 1, -1, 0, 2, 2, 4] * 3}
     columns |= {"advantage": [root, 0, 0, -root, -root, 0, 0, root] * 3}
-    verdict = judged(pd.DataFrame(columns), declared={"estimator": "grpo"})
+    verdict = verdict_on(pd.DataFrame(columns), declared={"estimator": "grpo"})
     assert verdict.verdict == "other"
     rows = step_rows(verdict, 0)
     assert rows.logged == pytest.approx([root, 0, 0, -root])
@@ -136,7 +123,7 @@ def test_text_of_a_log_is_escaped_in_the_report():
     frame = made(steps=2)
     frame["step"] = [f"<script>alert({s})</script>" for s in frame["step"]]
     frame = frame.rename(columns={"reward": "<b>r"}).assign(advantage=2.5)
-    verdict = judged(frame, "<i>.csv", columns={"reward": "<b>r"})
+    verdict = verdict_on(frame, name="<i>.csv", columns={"reward": "<b>r"})
     page = report(verdict)
     assert "<script" not in page and "<b>" not in page and "<i>" not in page
     assert "&lt;script&gt;" in page and "&lt;b&gt;r" in page

@@ -31,12 +31,12 @@ def rows(step, rank=0, kind=torch.float64):
     }
 
 
-def record(folder, steps, rank=0, ranks=1, declared=GRPO, **given):
+def record(folder, steps, rank=0, ranks=1, kind=torch.float64):
     with gradebook.Recorder(
-        folder, declared=declared, rank=rank, ranks=ranks, strict=True
+        folder, declared=GRPO, rank=rank, ranks=ranks, strict=True
     ) as recorder:
         for step in steps:
-            recorder.step(step, **rows(step, rank), **given)
+            recorder.step(step, **rows(step, rank, kind))
 
 
 def test_the_declared_settings_are_those_of_the_check(tmp_path):
@@ -53,9 +53,7 @@ def test_the_declared_settings_are_those_of_the_check(tmp_path):
 
 @pytest.mark.parametrize("kind", ["bfloat16", "float16"])
 def test_coarse_advantages_are_allowed_their_rounding(tmp_path, kind):
-    with gradebook.Recorder(tmp_path, declared=GRPO) as recorder:
-        for step in range(3):
-            recorder.step(step, **rows(step, kind=getattr(torch, kind)))
+    record(tmp_path, range(3), kind=getattr(torch, kind))
     verdict = check_log([tmp_path])
     assert verdict.verdict == "correct"
     assert any(f"stored as {kind}" in note for note in verdict.notes)
@@ -82,15 +80,19 @@ def test_a_step_without_a_rank_is_named_and_not_judged(tmp_path, capsys):
     assert "2 steps are not judged, since rows of some" in capsys.readouterr().out
 
 
-def test_a_problem_of_the_recorder_is_told(tmp_path):
+def test_training_goes_on_after_bad_arguments_and_the_check_names_them(tmp_path):
     with gradebook.Recorder(tmp_path, declared=GRPO) as recorder:
-        recorder.step(0, **rows(0))
-        with pytest.warns(RuntimeWarning):
-            recorder.step(1, **rows(1) | {"reward": [float("inf")] * 8})
-    verdict = check_log([tmp_path])
+        with pytest.warns(RuntimeWarning, match="Training goes on") as warned:
+            recorder.step(0, **rows(0) | {"reward": [float("inf")] * 8})
+            recorder.step(1, **rows(1) | {"eos": [5] * 8})
+        recorder.step(2, **rows(2))
+    assert len(warned) == 1
+    run, verdict = recording([tmp_path]), check_log([tmp_path])
+    assert run.steps == (2,)
+    assert [p.split(":")[0] for p in run.problems] == ["step 0", "step 1"]
     assert verdict.verdict == "correct" and verdict.exit_code == 2
     (note,) = (n for n in verdict.notes if "problem" in n)
-    assert "1 problem: step 1: key 'reward', row 0" in note
+    assert "2 problems: step 0: key 'reward', row 0" in note
 
 
 def test_a_damaged_file_and_another_log_are_named(tmp_path):
