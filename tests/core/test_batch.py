@@ -64,7 +64,7 @@ def test_flags_are_read_from_bools_integers_and_floats(kind, cell):
     assert batch.tokens.tolist() == [1, 0]
 
 
-def test_what_is_absent_has_its_default():
+def test_what_is_absent_has_its_default_or_follows_another_column():
     batch = Batch([0, 1], [1, 2])
     assert batch.mask.tolist() == [[True], [True]]
     assert batch.eos.tolist() == [True, True]
@@ -75,12 +75,9 @@ def test_what_is_absent_has_its_default():
     assert batch.rank.tolist() == [0, 0]
     assert batch.logp is None and batch.ref_logp is None
     assert Batch(**TWO, **LOGP).mask.tolist() == [[True, True]] * 2
-    assert batch.settings == Settings()
-
-
-def test_kept_steps_follow_steps_and_steps_follow_kept_steps():
     assert Batch(**TWO, steps=[3, 4]).kept_steps.tolist() == [3, 4]
     assert Batch(**TWO, kept_steps=[0, 4]).steps.tolist() == [1, 4]
+    assert batch.settings == Settings()
 
 
 @pytest.mark.parametrize("kind", [list, np.array, pd.Series, pd.Categorical])

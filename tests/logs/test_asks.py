@@ -271,14 +271,9 @@ def test_a_fit_that_rests_on_a_guessed_column_says_so():
 def test_the_row_of_another_computation_is_where_it_leaves_what_was_declared():
     """Whatever else stands in the log. By hand: GRPO of 0, 1, 5 is -0.756,
     -0.378, 1.134; Dr. GRPO is -2, -1, 3, so row 2 is off most."""
-    log = pd.DataFrame(
-        {
-            "step": [1, 1, 1, 2, 2, 2],
-            "uid": [0, 0, 0, 1, 1, 1],
-            "reward": [0.0, 1.0, 5.0, 5.0, 1.0, 0.0],
-            "advantage": [-2.0, -1.0, 3.0, 3.0, -1.0, -2.0],
-        }
-    )
+    log = pd.DataFrame({"step": [1, 1, 1, 2, 2, 2], "uid": [0, 0, 0, 1, 1, 1]})
+    log["reward"] = [0.0, 1.0, 5.0, 5.0, 1.0, 0.0]
+    log["advantage"] = [-2.0, -1.0, 3.0, 3.0, -1.0, -2.0]
     declared = {"estimator": "grpo"}
     whole = check(log, declared=declared)
     parts = [check(part, declared=declared) for _, part in log.groupby("step")]

@@ -24,15 +24,6 @@ def rows_of(name):
     return pd.concat(map(pd.read_parquet, files), ignore_index=True)
 
 
-def reading_of(frame):
-    """How the rows are read."""
-    numbers = frame.select_dtypes("number").columns
-    columns = guessed([*frame], [*numbers])
-    table, broken = canonical(frame, columns)
-    assert not broken
-    return read_as_trl(table, columns)
-
-
 @pytest.mark.parametrize(
     "name, estimator, weights",
     [
@@ -109,7 +100,9 @@ def test_rows_of_evaluation_and_the_group_that_they_cut_short_are_set_apart(
     steps = prompts.split()
     frame = pd.DataFrame({"step": np.repeat(range(len(steps)), [*map(len, steps)])})
     frame["prompt"] = [*prompts.replace(" ", "")]
-    reading = reading_of(frame.assign(completion="", right=0.5, advantage=0.0))
+    frame = frame.assign(completion="", right=0.5, advantage=0.0)
+    columns = guessed([*frame], ["step", "right", "advantage"])
+    reading = read_as_trl(canonical(frame, columns)[0], columns)
     if apart is None:
         assert reading.training is None
     else:

@@ -54,23 +54,18 @@ def test_an_argument_is_recorded_or_is_one_error_with_its_place(odd, step):
     given = GOOD | odd
     with tempfile.TemporaryDirectory() as folder:
         recorder = gradebook.Recorder(folder, strict=True)
-        try:
-            recorder.step(step, **given)
-        except gradebook.GradebookError as error:
-            assert error.key in (*given, *COLUMNS, "step")
-            assert error.expected and error.found
-        else:
-            recorder.close()
-            found = gradebook.recording(folder)
-            assert len(found.frame()) == len(given["reward"])
         guard = gradebook.Guard(declared={"scale": "none"}, action="raise")
-        try:
-            guard.step(step, **given)
-        except gradebook.GradebookError as error:
-            assert error.key in (*given, *COLUMNS, "step")
-            assert error.expected and error.found
-        except gradebook.WrongAdvantages:
-            assert guard.finding is not None
+        for loop in (recorder, guard):
+            try:
+                loop.step(step, **given)
+                if loop is recorder:
+                    run = gradebook.recording(folder)
+                    assert len(run.frame()) == len(given["reward"])
+            except gradebook.GradebookError as error:
+                assert error.key in (*given, *COLUMNS, "step")
+                assert error.expected and error.found
+            except gradebook.WrongAdvantages:
+                assert guard.finding is not None
 
 
 @given(columns)
