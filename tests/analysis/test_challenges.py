@@ -5,12 +5,7 @@ import pytest
 from one_a_stage import SHIPPED
 
 import gradebook
-from gradebook.analysis.challenges import (
-    allowed,
-    apply_solution,
-    changes,
-    missing,
-)
+from gradebook.analysis.challenges import allowed, apply_solution, changes, missing
 from gradebook.cases.case import Challenge, Change, Edits
 from gradebook.cases.scenario import names
 from gradebook.cases.schema import read

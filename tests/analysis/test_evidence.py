@@ -4,13 +4,7 @@ trainers gave and a hand finds."""
 import pytest
 import torch
 
-from gradebook.analysis.evidence import (
-    ENGINE,
-    FORMULAS,
-    by_engine,
-    in_words,
-    numbers,
-)
+from gradebook.analysis.evidence import ENGINE, FORMULAS, by_engine, in_words, numbers
 from gradebook.cases.reports import BY_ENGINE, BY_FORMULA, alarms
 from gradebook.cases.table import Table
 

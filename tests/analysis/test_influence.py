@@ -99,9 +99,6 @@ def test_some_estimators_couple_prompts_by_design(change):
     assert bool((moves[batch.step[:, None] != batch.step] == 0).all())
 
 
-# The report's batch
-
-
 def test_row_11_moves_row_10_by_1_79_and_flips_three_rows():
     batch, faulty = shipped("partial_groups")
     moves = influence(faulty, batch)[0]
@@ -114,17 +111,8 @@ def test_row_11_moves_row_10_by_1_79_and_flips_three_rows():
     turned = (before.sign() * after.sign() < 0).nonzero().flatten()
     assert turned.tolist() == [9, 10, 11]
     assert influence(CORRECT, batch)[0][:, 11].eq(0).all()
-
-
-# Leaks
-
-
-def test_partial_groups_leaks_across_prompts():
-    batch, faulty = shipped("partial_groups")
     leaks = influences(faulty, batch).leaked.nonzero().tolist()
     assert leaks == [[8, 11], [9, 11], [10, 11]]
-    maps = influences(CORRECT, batch)
-    assert not maps.leaked.any()
 
 
 @pytest.mark.parametrize("name", ["no_eos_outliers", "rejected_rows"])

@@ -4,7 +4,7 @@ import random
 from dataclasses import replace
 
 import pytest
-from output.typed import edited
+from output.typed import edited, opened
 
 import gradebook
 from gradebook.analysis import shrink as shrinking
@@ -12,16 +12,10 @@ from gradebook.analysis.comparison import compared
 from gradebook.analysis.shrink import shrink, way
 from gradebook.cases.edits import replace_rows
 from gradebook.cases.scenario import names
-from gradebook.cases.state import start
 from gradebook.cases.table import MOST_ROWS
 from gradebook.core.errors import GradebookError
 
 HIDING = [n for n in names() if gradebook.load(n).kind == "hides"]
-
-
-def opened(name, **typed):
-    state = start(gradebook.load(name))
-    return replace(state, typed={**state.typed, **typed})
 
 
 def steps_of(state):

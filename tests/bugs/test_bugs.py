@@ -32,6 +32,10 @@ def test_exactly_one_stage_is_swapped_for_a_function_of_its_signature(name):
 @pytest.mark.parametrize("name", [p.stem for p in sorted(GOLDEN.glob("*.json"))])
 def test_the_first_stage_that_differs_is_the_swapped_one(name):
     """Wherever the measured outputs of both trainers are apart."""
+    # A score in float32 is off by less than what counts as a difference; the
+    # deviation of equal rewards is the first to show it.
+    dust = name == "float32_dust"
+    first = ("scale", "standardized") if dust else (gradebook.bug(name).stage,)
     apart = 0
     for case in json.loads((GOLDEN / f"{name}.json").read_text())["cases"]:
         correct, faulty = (
@@ -42,8 +46,7 @@ def test_the_first_stage_that_differs_is_the_swapped_one(name):
             continue
         batch = Batch(**case["rows"], settings=Settings(**case["settings"]))
         both = compare(gradebook.bug(name), batch)
-        before = STAGES[: STAGES.index(gradebook.bug(name).stage)]
-        assert both.diverging and not {*both.diverging} & {*before}, case["name"]
+        assert both.diverging[0] in first, case["name"]
         apart += 1
     assert apart
 

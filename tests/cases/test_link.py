@@ -151,8 +151,6 @@ DAMAGED = [
 def test_a_damaged_link_gives_its_message(query, said):
     back = link.decode(query | {"ddof": "0", "open": "1"})
     assert said in back.problem and len(back.problem) < 400
-    assert back.problem.startswith("In this link ")
-    assert back.problem.endswith("is shown as it is, without the link's changes.")
     assert back.state == start(back.state.scenario)
 
 

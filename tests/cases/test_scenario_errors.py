@@ -63,15 +63,19 @@ def wrong_cases():
         yield pytest.param(text, key, int(row) if row else None, says, id=new)
 
 
+def load_error(name_or_path):
+    with pytest.raises(gradebook.GradebookError) as caught:
+        gradebook.load(name_or_path)
+    return caught.value
+
+
 def refused(path, text):
     """The error that loading `text` from `path` gives."""
     if isinstance(text, bytes):
         path.write_bytes(text)
     else:
         path.write_text(text, encoding="utf-8")
-    with pytest.raises(gradebook.GradebookError) as caught:
-        gradebook.load(path)
-    return caught.value
+    return load_error(path)
 
 
 def check(error, path, key, row, says, longest=800):
@@ -136,12 +140,6 @@ def test_the_file_name_and_the_bug_must_agree(tmp_path, stem):
     path = tmp_path / f"{stem}.toml"
     error = refused(path, TEXT)
     check(error, path, "bug", None, "expected one of zero_std_kl, found")
-
-
-def load_error(name_or_path):
-    with pytest.raises(gradebook.GradebookError) as caught:
-        gradebook.load(name_or_path)
-    return caught.value
 
 
 def test_a_file_that_cannot_be_read(tmp_path):
