@@ -182,6 +182,12 @@ def test_quarters_with_two_decimals_are_not_taken_for_rounded():
     assert verdict_on(thirds).verdict != "none fits"
 
 
+def test_a_bug_that_only_a_declaration_proves_is_asked_about_without_one():
+    """A variance raised to eps before the root may be what was asked for."""
+    said = verdict_on(formulas.fault(5, "variance_floor")[2])
+    assert (said.exit_code, said.verdict, said.bug) == (2, "asks", "variance_floor")
+
+
 def test_a_wrong_declaration_is_told_what_computes_the_log():
     frame = formulas.fault(3, "swapped_scale")[2]  # Dr. GRPO
     said = verdict_on(frame, declared={"estimator": "grpo"})
