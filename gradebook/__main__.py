@@ -50,7 +50,10 @@ def pairs(text: str) -> dict[str, str]:
 
 def numbers(text: str) -> tuple[float, ...]:
     """A,B,... Raises ValueError for anything else."""
-    return tuple(map(float, text.split(",")))
+    weights = tuple(map(float, text.split(",")))
+    if not all(abs(weight) < 1e300 for weight in weights):
+        raise ValueError(text)
+    return weights
 
 
 def size(text: str) -> int:

@@ -25,7 +25,7 @@ from gradebook.analysis.laws import (
     tried,
 )
 from gradebook.core.batch import Batch
-from gradebook.core.errors import GradebookError, choice
+from gradebook.core.errors import GradebookError, choice, refuse
 from gradebook.core.formatting import (
     SHOWS,
     counted,
@@ -191,8 +191,11 @@ def _broken(change: Change, row: int, due: float, value: float, least: int) -> O
 
 
 def step_of(groups: Sequence[Sequence[float | None]]) -> Step:
-    """Groups of rewards as a training step, a prompt a group; None is missing."""
+    """Groups of rewards as a training step, a prompt a group; None is missing. Raises
+    GradebookError for no rewards, and for one that is not finite."""
     rows = [(n, reward) for n, group in enumerate(groups) for reward in group]
+    if not rows:
+        raise refuse("groups of rewards", "none", "reward")
     batch = Batch(
         prompt=[prompt for prompt, _ in rows],
         reward=torch.tensor([reward or 0.0 for _, reward in rows], dtype=torch.double),

@@ -89,9 +89,9 @@ def paste(state: State, row: int, column: str, text: str) -> State:
 
 def replace_rows(state: State, text: str) -> State:
     """A block from a spreadsheet instead of all rows. Its first line may
-    name the columns; one column is the rewards. What the block does not give
-    keeps the cell of that row."""
-    block, headers = _block(text), state.table.headers
+    name the columns; one column is the rewards. A column that the block does not
+    have keeps the row's cell."""
+    block, headers = [line for line in _block(text) if line], state.table.headers
     names = tuple(cell.strip().lower() for cell in block[0])
     if "reward" in names:
         block = block[1:]
@@ -100,6 +100,9 @@ def replace_rows(state: State, text: str) -> State:
     if {*names} - {*headers} or len({*names}) < len(names):
         columns = "each of these columns at most once: " + ", ".join(headers)
         raise GradebookError(key="paste", expected=columns, found=", ".join(names))
+    for row, line in enumerate(block):
+        if len(line) != len(names):
+            raise refuse(counted(len(names), "cell"), len(line), "paste", row)
     return _laid(state, 0, names, block, 0)
 
 

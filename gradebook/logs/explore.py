@@ -135,11 +135,12 @@ def _shown_rows(
     if steps.rows <= most:
         return np.arange(steps.rows)
     code = steps.batch.prompt_index.numpy()
-    by_group, worst = np.argsort(code, kind="stable"), code[np.argmax(away)]
+    by_group, row = np.argsort(code, kind="stable"), np.argmax(away)
+    worst, place = code[row], np.flatnonzero(by_group == row)[0]
     bounds = np.cumsum([0, *steps.groups.size])
     first, last = bounds[worst : worst + 2]
     begin = bounds[(bounds % stride == 0) & (bounds <= first)].max()
-    begin = begin if last - begin <= most else first
+    begin = begin if last - begin <= most else max(first, place - most + 1)
     end = max(last, bounds[bounds <= begin + most].max())
     return np.sort(by_group[begin:end][:most])
 

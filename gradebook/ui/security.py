@@ -92,7 +92,7 @@ class Security:
         upload = re.match(f"{uploads}([^/]+)", scope["path"])
         session = upload[1] if upload and scope.get("method") == "PUT" else ""
         header = asked.headers.get("content-length", "")
-        length = int(header) if header.isdecimal() else 0
+        length = int(header[:16]) if header.isdecimal() else 0
         refusal = self._refusal(asked, session, length)
         if refusal is not None:
             if is_socket:  # before it is accepted: an HTTP answer

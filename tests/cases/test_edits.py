@@ -71,7 +71,7 @@ def test_a_block_may_begin_at_the_mask_have_gaps_and_cells_in_quotes():
 
 def test_a_block_replaces_the_rewards_of_all_rows_or_the_columns_that_it_names():
     before = edits.set_cell(state(5, 6, row=1), 0, "prompt", "B")
-    now = edits.replace_rows(before, "7\n8\n9")
+    now = edits.replace_rows(before, "7\n8\n\n9")
     assert typed(now) == ["7", "8", "9"] and now.row == 1
     assert now.table["prompt"][0] == "B"
     now = edits.replace_rows(state(5), "reward\tprompt\n1\tB\n2\tC")
@@ -108,6 +108,7 @@ IMPOSSIBLE = {
     "paste wide": lambda s: edits.paste(s, 0, "reward", "1\t" * 99),
     "paste long": lambda s: edits.paste(s, 0, "reward", "1\n" * (MOST_ROWS + 1)),
     "paste empty": lambda s: edits.replace_rows(s, " \n\n"),
+    "paste uneven": lambda s: edits.replace_rows(s, "A\t1\nB"),
     "paste unknown": lambda s: edits.replace_rows(s, "reward\tcolour\n1\tred"),
     "width": lambda s: edits.set_width(s, WIDEST + 1),
     "t3": lambda s: edits.set_width(

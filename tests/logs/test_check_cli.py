@@ -63,6 +63,7 @@ def test_a_shell_gets_1_for_a_suspect_and_machines_can_read_it(faulty):
         "frobnicate",
         f"check {TRL} --weights 1,x",
         f"check {TRL} --weights 1",
+        f"check {TRL} --weights inf,1",
         f"check {TRL} --group-size 0",
         f"check {TRL} --column reward",
         f"check {TRL} --column reward=nothing",

@@ -60,6 +60,8 @@ def test_a_large_step_is_cut_to_whole_groups_around_the_worst_and_says_so():
     assert f"{240 - shown} of the step's 240 rows are left out" in rows.note
     away = np.abs(rows.correct - rows.logged)
     assert away.max() == verdict.frame["correct_residual"][0]
+    rows = step_rows(verdict, 1, most=2)  # a group is larger
+    assert np.abs(rows.correct - rows.logged).max() == away.max()
 
 
 def test_a_window_of_a_large_step_flips_as_the_whole_does():

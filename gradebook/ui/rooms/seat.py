@@ -84,8 +84,10 @@ def code() -> str:
     if key := st.query_params.pop(LEAD, ""):
         try:
             rooms().take(invited, key, seat())
+            keys.LEAD_KEY.put(key)
         except GradebookError:
             keys.ROOM_PROBLEM.put("No open room has this link of its lead.")
+            st.query_params.pop(PARAMETER, None)
             invited = ""
     if invited and invited != room:
         if admitted(invited, token):
@@ -155,6 +157,7 @@ def seat() -> str:
 def enter(room: str) -> None:
     """The session is in the room from now on."""
     keys.ROOM.put(room)
+    keys.LEAD_KEY.drop()
     st.query_params.pop(PARAMETER, None)
 
 
