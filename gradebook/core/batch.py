@@ -316,7 +316,7 @@ def as_tensor(key: str, value: Any) -> Tensor:
     if array.dtype.kind == "u":  # torch does not compute with it
         small = array.size == 0 or array.max() < 2**63
         array = array.astype("int64" if small else "float64")
-    return torch.from_numpy(array)
+    return torch.from_numpy(array.astype(array.dtype.newbyteorder("="), copy=False))
 
 
 def _as_array(value: Any) -> np.ndarray:

@@ -111,13 +111,14 @@ def test_rows_of_evaluation_and_the_group_that_they_cut_short_are_set_apart(
 
 
 @given(
-    st.lists(st.sampled_from([0.5, 1, 1.5, 2, -3]), min_size=2, max_size=3),
+    st.lists(st.sampled_from([0.5, 1, 1.5, 2, -1]), min_size=2, max_size=3),
     st.sampled_from(["mean", "others", "group", "batch"]),
     st.integers(0, 10**6),
 )
 def test_weights_are_solved_where_nothing_divides(weights, divisor, seed):
     """Four groups of seven rows a step, in two steps; a deviation has ddof 1 and
-    TRL's eps. Less the mean of its six other rows, a row is 7/6 as far away."""
+    TRL's eps. Less the mean of its six other rows, a row is 7/6 as far away; 7/6 of
+    none of these weights is short."""
     rewards = np.random.default_rng(seed).normal(size=(2, 4, 7, len(weights)))
     total = rewards @ np.array(weights, dtype=float)
     spread = {
