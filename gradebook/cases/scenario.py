@@ -96,9 +96,7 @@ class Scenario(Reported):
     status_note: Text
     affected: Affected
     rule: Text
-    controls: Annotated[
-        tuple[Annotated[str, one_of(*SETTINGS, "padded_width")], ...], between(1)
-    ]
+    controls: Annotated[tuple[Control, ...], between(1)]
     telltale: Telltale
     record: Record
     engine_names: tuple[Text, Text] = ("correct", "faulty")

@@ -263,6 +263,22 @@ def test_the_opposite_sign_is_said():
     assert said.exit_code == 2 and "opposite sign" in said.near
 
 
+RIGHT, TAIL, OTHER = (-1.0, 0.0, 1.0), (-1.0, 0.0, 0.25), (0.31, 0.9, 0.77)
+
+
+@pytest.mark.parametrize(
+    "groups, is_tail",
+    [((RIGHT, TAIL, RIGHT, TAIL), True), ((RIGHT, RIGHT, OTHER, OTHER), False)],
+)
+def test_a_step_in_which_no_row_fits_is_no_tail(groups, is_tail):
+    """Two steps of two groups; GRPO of 1, 2, 3 is -1, 0, 1, but for eps."""
+    frame = pd.DataFrame({"step": [1] * 6 + [2] * 6, "uid": [*"aaabbbcccddd"]})
+    frame["reward"] = [1.0, 2.0, 3.0] * 4
+    frame["advantage"] = [advantage for group in groups for advantage in group]
+    near = verdict_on(frame).near
+    assert near.startswith("Near miss: ") and ("last rows" in near) == is_tail
+
+
 def test_a_fit_that_rests_on_a_guessed_column_says_so():
     """A whitening over tokens fits, if the column counts tokens."""
     log = ASKS / "grpo-then-whitened.parquet"

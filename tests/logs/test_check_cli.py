@@ -75,6 +75,7 @@ def test_bad_input_is_one_line_and_exits_2(run, arguments):
     code, _, err = run(*arguments.split())
     assert code == 2
     assert len(err.strip().splitlines()) == 1 and "Traceback" not in err
+    assert "weights" in err or "--weights" not in arguments
 
 
 def test_columns_weights_and_group_size_can_be_said(run, tmp_path):

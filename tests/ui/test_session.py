@@ -78,6 +78,7 @@ def test_the_leads_own_link_leads_on_another_device(led, visit, room):
     assert page.widget("room-close") and "lead" not in page.app.query_params
     page = visit("session", {"seat": "a-stranger"}, room=room, lead="wrong")
     assert "this link of its lead" in page.text and page.widget("room-join")
+    assert "room" not in page.app.query_params, "it is no invitation"
     led.click("room-close").click("room-open")
     assert led.widget("room-key"), "the next room has a key of its own"
 

@@ -351,9 +351,9 @@ def near_miss(j: Judgement) -> str:
     misses = distance(values, steps.advantage) > 10 * allowed
     fitting = f"{(~misses).sum():,} of the {steps.rows:,} rows"
     near = f"Near miss: {reading.title} fits {fitting}."
-    fits_again = np.diff(misses.astype(int), prepend=0) < 0
-    fits_again[steps.starts] = False
-    if misses.any() and not fits_again.any():
+    fits_again = 1 + np.flatnonzero(misses[:-1] & ~misses[1:])
+    ends_alone = np.isin(fits_again, steps.starts).all()
+    if misses.any() and ends_alone and not misses[steps.starts].any():
         near += (
             " Only the last rows of each step miss. A tail is often a smaller batch, or"
             " padding: log it as a step of its own, or leave it out."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from typing import Any, NoReturn
@@ -170,35 +170,34 @@ def _result(mine: Desk) -> None:
                 mine.choose(run)
                 st.rerun()
         else:
-            st.fragment(_waiting, run_every=LOOK)(mine, trained, run)
+
+            def keep(curves: Curves) -> None:
+                mine.results[run] = curves
+                st.rerun()
+
+            doing = f"Training {UPDATES} updates of both policies."
+            st.fragment(_waiting, run_every=LOOK)(mine, doing, keep, trained, run)
     with right:
         _dose(mine)
     if curves:
         _below(mine, curves)
 
 
-def _waiting(mine: Desk, *call: Any) -> None:
-    """The place in the queue of a call that trains a run, until its value is there."""
-    function, run, *_ = call
+def _waiting(mine: Desk, doing: str, then: Callable[[Any], object], *call: Any) -> None:
+    """What a call trains, or its place in the queue. `then` takes its value."""
     try:
         future = runs().ask(*call)
         if future.done() and not future.cancelled():  # by another session
-            if function is rows_at:
-                _open(mine, call, future.result())
-            mine.results[run] = future.result()
-            st.rerun()
+            then(future.result())
     except GradebookError as error:
-        mine.idle, mine.error = run, str(error)
+        mine.idle, mine.error = mine.run, str(error)
         st.rerun()
-    waiting = f"Training {UPDATES} updates of both policies."
-    if function is rows_at:
-        waiting = "Training up to this update."
-    if place := runs().place(*call):
-        waiting = f"Waiting: place {place} in the queue."
-    st.subheader(waiting, anchor=False)
+    place = runs().place(*call)
+    text = f"Waiting: place {place} in the queue." if place else doing
+    st.subheader(text, anchor=False)
     if st.button("Cancel", key="training-cancel"):
         runs().cancel(*call)
-        mine.idle, mine.error = run, "Cancelled."
+        mine.idle, mine.error = mine.run, "Cancelled."
         st.rerun()
 
 
@@ -311,14 +310,16 @@ def _one_update(mine: Desk) -> None:
     seed = middle.number_input("Seed", 0, run.seeds - 1, 0, key="training-seed")
     if right.button("Open this batch", key="training-open"):
         mine.error = ""
-        st.fragment(_waiting, run_every=LOOK)(mine, rows_at, run, int(seed), update)
+        place, doing = (int(seed), update), "Training up to this update."
+        then = partial(_open, mine, *place)
+        st.fragment(_waiting, run_every=LOOK)(mine, doing, then, rows_at, run, *place)
     elif mine.error:
         st.error(words.plain(mine.error))
 
 
-def _open(mine: Desk, call: Sequence[Any], rows: list[dict]) -> NoReturn:
+def _open(mine: Desk, seed: int, update: int, rows: list[dict]) -> NoReturn:
     """Shows the batch on the bug's page."""
-    _, run, seed, update = call
+    run = mine.run
     _, _, settings = mine.study.at(run.value)
     table, typed = Table.of(rows), typed_settings(settings)
     state = replace(start(load(run.bug)), table=table, typed=typed, row=0)
