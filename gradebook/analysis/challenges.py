@@ -28,7 +28,7 @@ from gradebook.cases.case import (
     Edits,
     Equal,
 )
-from gradebook.cases.state import State, start, typed_setting
+from gradebook.cases.state import State, start
 from gradebook.core.batch import Batch
 from gradebook.core.errors import GradebookError
 from gradebook.core.formatting import DUST, minus, settled
@@ -98,8 +98,8 @@ def apply_solution(state: State, changes: Sequence[Change]) -> State:
     row that is not there."""
     for change in changes:
         if change.setting is not None:
-            typed = typed_setting(change.setting, change.value)
-            state = edits.set_setting(state, change.setting, typed)
+            changed = {change.setting: change.value}
+            state = replace(state, settings=replace(state.settings, **changed))
         elif change.remove_row is not None:
             state = edits.remove_row(state, change.remove_row)
         else:
@@ -268,7 +268,7 @@ def changes(before: State, now: State) -> Changes:
         for name in {**old[origin], **new[row]}
         if old[origin].get(name) != new[row].get(name)
     }
-    then, today = before.settings(), now.settings()
+    then, today = before.settings, now.settings
     settings = {name for name in today if then[name] != today[name]}
     removed = len(old) - len(new) + came_from.count(None)
     return Changes(frozenset(cells), frozenset(settings), came_from, removed)

@@ -14,7 +14,7 @@ from itertools import chain
 from gradebook.analysis.comparison import Comparison, compared
 from gradebook.cases.state import State
 from gradebook.cases.table import LISTS
-from gradebook.core.columns import as_text, number, parts, whole
+from gradebook.core.columns import as_text, number, parts
 from gradebook.core.errors import GradebookError
 from gradebook.core.formatting import DUST
 
@@ -95,10 +95,9 @@ def fewer_rows(state: State) -> Iterator[State]:
         table, row = state.table.take(kept), kept.index(state.row)
         left = replace(state, table=table, row=row)
         yield left
-        group = str(state.typed.get("group_size", ""))
-        if group.strip() and 1 < len(kept) < whole(group):
-            typed = {**state.typed, "group_size": str(len(kept))}
-            yield replace(left, typed=typed)
+        if 1 < len(kept) < (state.settings.group_size or 0):
+            settings = replace(state.settings, group_size=len(kept))
+            yield replace(left, settings=settings)
 
 
 def plainer_rows(state: State) -> Iterator[State]:

@@ -160,9 +160,8 @@ def select(state: State, row: int) -> State:
 
 def set_setting(state: State, name: str, typed: Any) -> State:
     """Another setting, as typed: text, an option, or True or False."""
-    choice(name, state.typed, "setting")
-    read_setting(name, typed)
-    return replace(state, typed={**state.typed, name: typed})
+    value = read_setting(choice(name, state.settings, "setting"), typed)
+    return replace(state, settings=replace(state.settings, **{name: value}))
 
 
 def _under(state: State, table: Table) -> State:

@@ -21,15 +21,13 @@ from gradebook.bugs import BUGS
 from gradebook.cases.scenario import case, is_start, names, starts
 from gradebook.cases.state import State, read_setting, start
 from gradebook.cases.table import MOST_ROWS, WIDEST, Table
-from gradebook.core.columns import COLUMNS, is_flag
-from gradebook.core.errors import GradebookError, choice, refuse, shown
-from gradebook.core.settings import CHOICES, FLAGS, TYPES
+from gradebook.core.columns import COLUMNS, as_text, is_flag
+from gradebook.core.errors import GradebookError, refuse, shown
+from gradebook.core.settings import FLAGS, Settings
 
 VERSION = "1"
 LIMIT = 2000
 """Characters of a query string that every browser and chat passes on."""
-LONGEST_TEXT = 1000
-"""Characters of a number as typed."""
 NO_BUG = "none"
 MOST_UNPACKED = 200_000
 RENAMED: Mapping[str, tuple[str, Mapping[str, str]]] = {
@@ -43,7 +41,7 @@ RENAMED: Mapping[str, tuple[str, Mapping[str, str]]] = {
 }
 """Keys of links written before they were settings, with their values."""
 
-KEYS = ("v", "s", "open", "bugs", "row", *TYPES, "t")
+KEYS = ("v", "s", "open", "bugs", "row", *Settings().keys(), "t")
 """Every key that a link may have, in the order of a link."""
 
 
@@ -72,9 +70,8 @@ def encode(state: State, covered: bool) -> dict[str, str]:
 
 def _texts(state: State) -> dict[str, str]:
     texts = {"bugs": ".".join(state.bugs) or NO_BUG, "row": str(state.row)}
-    for name in TYPES:
-        typed = state.typed[name]
-        texts[name] = str(int(typed) if name in FLAGS else typed)
+    for name, value in state.settings.items():
+        texts[name] = str(int(value)) if name in FLAGS else as_text(value)
     return texts
 
 
@@ -140,25 +137,14 @@ def _state(link: Mapping[str, str], origin: State) -> State:
             if name not in BUGS:
                 raise refuse("names of bugs between dots", name, "bugs")
         bugs = tuple(name for name in BUGS if name in named)
-    typed = {name: _typed(name, link[name]) for name in TYPES if name in link}
-    typed = {**origin.typed, **typed}
-    state = replace(origin, table=table, row=int(row), bugs=bugs, typed=typed)
+    changed = {n: read_setting(n, link[n]) for n in origin.settings if n in link}
+    settings = replace(origin.settings, **changed)
+    state = State(origin.scenario, table, settings, int(row), bugs)
     try:
         state.batch()
     except GradebookError as error:
         raise error.at(key=f"t.{error.key}") from None
     return state
-
-
-def _typed(name: str, text: str) -> str | int:
-    if name in CHOICES or name in FLAGS:
-        options = CHOICES.get(name, (False, True))
-        texts = [str(int(o) if name in FLAGS else o) for o in options]
-        return options[texts.index(choice(text, texts, name))]
-    if len(text) > LONGEST_TEXT:
-        raise refuse(f"at most {LONGEST_TEXT} characters long", len(text), name)
-    read_setting(name, text)
-    return text
 
 
 # The table: {"n": rows, "k": [columns], "c": {header: cells}}, with the number of

@@ -17,31 +17,29 @@ from typing import Any
 from gradebook.cases.scenario import Scenario
 from gradebook.cases.table import Table
 from gradebook.core.batch import Batch
-from gradebook.core.columns import as_text, number, titled, whole
-from gradebook.core.errors import GradebookError
+from gradebook.core.columns import flag, number, titled, whole
+from gradebook.core.errors import GradebookError, choice
 from gradebook.core.settings import (
     AT_LEAST_ONE,
     CHOICES,
     FLAGS,
     MAY_BE_NONE,
     Settings,
-    check_setting,
 )
 
 
 @dataclass(frozen=True)
 class State:
-    """A case as the learner has changed it, cells and settings as typed.
+    """A case as the learner has changed it.
 
-    table  the batch (gradebook.cases.table)
-    typed  every setting: text for numbers, '' for none
+    table  the batch, its cells as typed (gradebook.cases.table)
     row    the selected row
     bugs   what the faulty engine has; on a bug's page that bug
     """
 
     scenario: Scenario
     table: Table
-    typed: Mapping[str, Any]
+    settings: Settings
     row: int = 0
     bugs: tuple[str, ...] = ()
 
@@ -57,14 +55,9 @@ class State:
     def rows(self) -> int:
         return len(self.table)
 
-    def settings(self) -> Settings:
-        """The settings as typed. Raises GradebookError naming one."""
-        values = {name: read_setting(name, text) for name, text in self.typed.items()}
-        return replace(self.scenario.settings, **values)
-
     def batch(self) -> Batch:
         """The table as a batch. Raises GradebookError with its place."""
-        return self.table.batch(self.settings())
+        return self.table.batch(self.settings)
 
     def same_batch(self, other: State) -> bool:
         """Equal but for the selected row."""
@@ -73,34 +66,24 @@ class State:
 
 @lru_cache(maxsize=256)
 def start(scenario: Scenario) -> State:
-    table, typed = Table.of(scenario.rows), typed_settings(scenario.settings)
-    return State(scenario, table, typed, row=scenario.focus, bugs=scenario.bugs)
-
-
-# Settings as typed
-
-
-def typed_setting(name: str, value: Any) -> Any:
-    """A setting's value as a person types it: a number as text, None as ''."""
-    return value if name in (*CHOICES, *FLAGS) else as_text(value)
-
-
-def typed_settings(settings: Settings) -> dict[str, Any]:
-    return {name: typed_setting(name, value) for name, value in settings.items()}
+    table, settings = Table.of(scenario.rows), scenario.settings
+    return State(scenario, table, settings, scenario.focus, scenario.bugs)
 
 
 def read_setting(name: str, typed: Any) -> Any:
-    """One typed setting's value. Raises GradebookError naming it."""
-    value = typed
-    if name in MAY_BE_NONE and not str(typed).strip():
-        value = None
-    elif name not in (*CHOICES, *FLAGS):
-        try:
-            value = whole(typed) if name in AT_LEAST_ONE else number(typed)
-        except GradebookError as error:
-            raise error.at(key=name) from None
-    check_setting(name, value)
-    return value
+    """A setting's value from text, an option, or True or False; '' is none. Raises
+    GradebookError naming it."""
+    try:
+        if name in CHOICES:
+            options = {str(option): option for option in CHOICES[name]}
+            return options[choice(str(typed), options)]
+        if name in FLAGS:
+            return flag(typed)
+        if name in MAY_BE_NONE and not typed.strip():
+            return None
+        return whole(typed) if name in AT_LEAST_ONE else number(typed)
+    except GradebookError as error:
+        raise error.at(key=name) from None
 
 
 TEXTS: Mapping[str, Mapping[str, str]] = tomllib.loads(

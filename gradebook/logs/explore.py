@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from gradebook.cases.scenario import Scenario, bug, load
-from gradebook.cases.state import State, start, typed_settings
+from gradebook.cases.state import State, start
 from gradebook.cases.table import MOST_ROWS, Table
 from gradebook.core.errors import refuse
 from gradebook.core.formatting import DUST, counted, signed
@@ -170,8 +170,8 @@ def _table(steps: LoggedSteps, order: np.ndarray) -> tuple[Table, str]:
 
 def state_of(rows: StepRows, scenario: Scenario) -> State:
     """The scenario's state with these rows in it, under their settings."""
-    typed = typed_settings(rows.settings)
-    return replace(start(scenario), table=rows.table, typed=typed, row=rows.row)
+    case = start(scenario)
+    return replace(case, table=rows.table, settings=rows.settings, row=rows.row)
 
 
 def failing_test(verdict: Verdict) -> PytestFile:

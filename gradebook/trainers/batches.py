@@ -188,7 +188,7 @@ def checked(rewards: Rewards, answer: Any) -> Advantages:
     return values
 
 
-TYPED = ("baseline", "scale", "ddof", "eps", "lone_row", "spread_about")
+SENT = ("baseline", "scale", "ddof", "eps", "lone_row", "spread_about")
 """The settings that a link carries."""
 
 
@@ -203,12 +203,12 @@ def sandbox(rewards: Rewards, settings: Settings, bug: str = "") -> str:
         for number, group in enumerate(rewards)
         for n, r in enumerate(group)
     ]
-    typed = {name: str(settings[name]) for name in TYPED}
-    typed["group_size"] = str(max(map(len, rewards)))
+    changes = {name: settings[name] for name in SENT}
+    changes["group_size"] = max(map(len, rewards))
     state = replace(
         first,
         table=Table.of(tuple(rows)),
-        typed={**first.typed, **typed},
+        settings=replace(first.settings, **changes),
         bugs=(bug,) if bug else first.bugs,
     )
     return "sandbox?" + query_string(encode(state, covered=False))

@@ -93,6 +93,6 @@ def test_in_an_evaluation_the_weight_is_of_the_rows_that_are_there():
     """Two prompts of one row each, with two and three tokens: dapo gives
     each of the five 1 / 5."""
     state = start(gradebook.load("zero_std_kl"))
-    report = compared(replace(state, typed={**state.typed, "evaluation": True}))
+    report = compared(replace(state, settings=replace(state.settings, evaluation=True)))
     assert row_weight(report.batch, report.faulty, 0) == pytest.approx(1 / 5)
     assert row_weight(report.batch, report.faulty, 1) == 0

@@ -139,7 +139,7 @@ def test_a_row_in_no_group_and_a_lone_row_that_keeps_its_raw_score():
 
 
 @pytest.mark.parametrize(
-    "name, row, typed, why",
+    "name, row, changes, why",
     [
         ("rejected_rows", 0, {}, "since its response mask is empty"),
         ("no_eos_outliers", 1, {}, "since it did not end with EOS"),
@@ -148,9 +148,9 @@ def test_a_row_in_no_group_and_a_lone_row_that_keeps_its_raw_score():
         ("zero_std_kl", 1, {"evaluation": True}, "only a prompt's first row"),
     ],
 )
-def test_a_row_without_an_advantage_says_why(name, row, typed, why):
+def test_a_row_without_an_advantage_says_why(name, row, changes, why):
     state = start(gradebook.load(name))
-    comparison = compared(replace(state, typed={**state.typed, **typed}))
+    comparison = compared(replace(state, settings=replace(state.settings, **changes)))
     (line,) = written(comparison, row)[0]
     assert why in line
 

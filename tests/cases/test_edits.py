@@ -261,7 +261,7 @@ def test_text_that_cannot_be_read_is_kept_beside_the_value_that_holds():
     send(draft, cell("7.5", gesture=1))
     assert draft.refused == {} and draft.table["reward"][0] == "7.5"
     draft.do(edits.set_setting, "eps", "-1")
-    assert draft.refused["eps"][0] == "-1" and draft.state.settings().eps == 1e-6
+    assert draft.refused["eps"][0] == "-1" and draft.state.settings.eps == 1e-6
 
 
 def test_text_that_was_refused_goes_where_rows_move():

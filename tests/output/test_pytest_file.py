@@ -174,5 +174,5 @@ def test_a_law_that_the_settings_break_is_not_asked():
 
 def test_the_tolerance_lies_below_a_small_difference():
     # beta / 10 * (1 - exp(ln 2)) = -5e-5 on a token of a flat group
-    text = pytest_file(opened("zero_std_kl", beta="5e-4"), LINK).text
+    text = pytest_file(opened("zero_std_kl", beta=5e-4), LINK).text
     assert "assert most <= 5e-06," in text

@@ -33,9 +33,9 @@ NASTY = [
 ]
 
 
-def opened(name, **typed):
+def opened(name, **settings):
     state = start(gradebook.load(name))
-    return replace(state, typed={**state.typed, **typed})
+    return replace(state, settings=replace(state.settings, **settings))
 
 
 def labelled(state, labels):
@@ -46,13 +46,13 @@ def labelled(state, labels):
 
 SETTINGS = {
     **{name: CHOICES[name] for name in CHOICES if name != "skip_flat"},
-    "eps": ["0.1", "1e-9", "1e-4"],
-    "beta": ["0.04", "1"],
-    "min_group_size": ["1", "2"],
+    "eps": [0.1, 1e-9, 1e-4],
+    "beta": [0.04, 1.0],
+    "min_group_size": [1, 2],
     "whiten_tokens": [True, False],
-    "accumulation": ["1", "4"],
-    "reward_clip": ["", "1", "20"],
-    "reward_bias": ["0", "-1", "0.3"],
+    "accumulation": [1, 4],
+    "reward_clip": [None, 1.0, 20.0],
+    "reward_bias": [0.0, -1.0, 0.3],
 }
 
 
@@ -80,12 +80,12 @@ def edited(seed, bug, rows=14, settings=0):
             if cells[row, "prompt"] == "A":
                 cells[row, "reward"] = "1"
         names = chance.sample([*SETTINGS], settings)
-        typed = {name: chance.choice(SETTINGS[name]) for name in names}
+        changes = {name: chance.choice(SETTINGS[name]) for name in names}
         new = replace(
             state,
             table=table.with_cells(cells),
             row=chance.randrange(rows),
-            typed={**state.typed, **typed},
+            settings=replace(state.settings, **changes),
         )
         try:
             if not compared(new).agree:

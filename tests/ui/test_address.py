@@ -52,7 +52,7 @@ def test_a_link_that_is_opened_later_is_one_more_edit_and_a_way_back_none(visit)
     for query, more in ((seen, 0), ({**LINK, "detector": "1"}, 1)):
         at(at(page, {}).go(""), query).go(PAGE)
         assert draft_of(page) is draft and len(draft.states) == count + more
-    assert draft.state.typed["eos_by_width"]
+    assert draft.state.settings.eos_by_width
     assert page.press("undo").table["reward"][0] == "7"
 
 

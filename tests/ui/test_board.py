@@ -2,6 +2,7 @@
 
 import json
 import threading
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -81,8 +82,8 @@ def test_a_baseline_stands_at_its_reward_where_rewards_are_shifted():
     # Score = (reward + 1) * 2: the mean score of 0, 1, 2 is 4, which is the
     # score of reward 1.
     draft = Draft(load("partial_groups"))
-    typed = {**draft.state.typed, "reward_bias": "1", "reward_scaling": "2"}
-    draft.edit(typed=typed)
+    changes = {"reward_bias": 1.0, "reward_scaling": 2.0}
+    draft.edit(settings=replace(draft.state.settings, **changes))
     data = view(draft, kind="advantage", covered=False)
     assert data["causes"][0]["at"][8:11] == [1, 1, 1]
 

@@ -1,6 +1,8 @@
 """Settings, controls and edits of a page: each acts at once, the numbers follow
 the engine, and nothing is lost."""
 
+from dataclasses import replace
+
 import pytest
 from one_a_stage import BY_STAGE
 
@@ -115,8 +117,8 @@ def test_a_setting_of_a_link_that_has_no_field_is_named(visit):
     page = visit("partial_groups")
     draft = page.app.session_state["drafts"]["partial_groups"]
     assert "without a field" not in page.text
-    typed = draft.state.typed
-    draft.edit(typed={**typed, "reward_clip": "1", "group_size": "2"})
+    settings = replace(draft.state.settings, reward_clip=1.0, group_size=2)
+    draft.edit(settings=settings)
     assert "Set without a field here: Reward clip 1." in page.run().text
 
 

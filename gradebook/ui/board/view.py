@@ -114,7 +114,7 @@ def view(
         "names": list(names),
         "stale": " ".join(draft.faults),
         "tokens": table.width,
-        "locked": ["eos"] if state.typed["eos_by_width"] else [],
+        "locked": ["eos"] if state.settings.eos_by_width else [],
         "columns": [[c.name, c.title, c.kind, c.help] for c in columns],
         "rows": _rows(draft, batch if is_drawn else None),
         "lists": {
@@ -224,7 +224,7 @@ def _rows(draft: Draft, batch: Batch | None) -> list[list[Any]]:
             cells = [_bits(bit is True for bit in mask) for mask in cells]
         elif COLUMNS[name].kind == "list":
             cells = [None] * len(cells)
-        elif name == "eos" and draft.state.typed["eos_by_width"] and batch:
+        elif name == "eos" and draft.state.settings.eos_by_width and batch:
             cells = batch.eos.tolist()
         columns.append(cells)
     return [list(row) for row in zip(*columns)]

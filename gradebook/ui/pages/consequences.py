@@ -12,7 +12,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from gradebook.cases.link import query_string
 from gradebook.cases.scenario import load
-from gradebook.cases.state import start, typed_settings
+from gradebook.cases.state import start
 from gradebook.cases.table import Table
 from gradebook.classroom.plan import TRAINING
 from gradebook.core.errors import GradebookError
@@ -321,7 +321,7 @@ def _open(mine: Desk, seed: int, update: int, rows: list[dict]) -> NoReturn:
     """Shows the batch on the bug's page."""
     run = mine.run
     _, _, settings = mine.study.at(run.value)
-    table, typed = Table.of(rows), typed_settings(settings)
-    state = replace(start(load(run.bug)), table=table, typed=typed, row=0)
+    case = start(load(run.bug))
+    state = replace(case, table=Table.of(rows), settings=settings, row=0)
     where = f"update {update}, seed {seed}, of a training run"
     address.open_batch(state, f"This is the batch of {where}.")

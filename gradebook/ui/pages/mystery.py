@@ -151,7 +151,7 @@ class Game:
         """The batch of the finished game, with both engines."""
         bugs = (self.name,) if self.name else ()
         end = Draft(replace(first_case(), bugs=bugs).as_scenario())
-        end.edit(table=self.draft.table, typed=self.draft.state.typed)
+        end.edit(table=self.draft.table, settings=self.draft.state.settings)
         return end
 
     def note(self) -> int:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 
 import streamlit as st
 
 from gradebook.cases import edits
-from gradebook.cases.state import TEXTS, title, typed_settings
+from gradebook.cases.state import TEXTS, title
+from gradebook.core.columns import as_text
 from gradebook.core.formatting import small
 from gradebook.core.settings import CHOICES, ESTIMATORS, FLAGS, OF_ESTIMATOR
 from gradebook.ui.parts import words
@@ -24,7 +26,7 @@ def switches(draft: Draft) -> None:
     settings(draft, names)
     fields = {*names, *(OF_ESTIMATOR if "estimator" in names else ())}
     unseen = [
-        f"{title(name)} {draft.state.typed[name]}"
+        f"{title(name)} {as_text(draft.state.settings[name])}"
         for name in changed(draft)
         if name not in fields
     ]
@@ -47,8 +49,8 @@ def settings(draft: Draft, names: Sequence[str], across: int = 3) -> None:
 
 def changed(draft: Draft) -> list[str]:
     """The settings that are not the case's own."""
-    now, origin = draft.state.typed, draft.origin.typed
-    return [name for name in now if now[name] != origin.get(name)]
+    now, origin = draft.state.settings, draft.origin.settings
+    return [name for name in now if now[name] != origin[name]]
 
 
 def _widget(draft: Draft, name: str) -> None:
@@ -59,24 +61,23 @@ def _widget(draft: Draft, name: str) -> None:
         def choose(name: str) -> None:
             draft.estimator = name
             chosen = draft.scenario.settings if name == CUSTOM else ESTIMATORS[name]
-            typed = typed_settings(chosen)
-            changes = {field: typed[field] for field in OF_ESTIMATOR}
-            draft.edit(typed={**draft.state.typed, **changes})
+            changes = {field: chosen[field] for field in OF_ESTIMATOR}
+            draft.edit(settings=replace(draft.state.settings, **changes))
 
         options = [*ESTIMATORS, CUSTOM]
         arguments = choosing(key, options, estimator(draft), choose)
         st.selectbox(heading, help=about, **arguments)
         return
-    now = draft.state.typed[name]
+    now = draft.state.settings[name]
     take = partial(draft.do, edits.set_setting, name)
-    text, why = draft.refused.get(name, (now, ""))
+    value, why = draft.refused.get(name, (now, ""))
     if name in CHOICES:
         arguments = choosing(key, [*CHOICES[name]], now, take)
         st.selectbox(heading, help=about, **arguments)
     elif name in FLAGS:
-        st.toggle(heading, help=about, **showing(key, text, take))
+        st.toggle(heading, help=about, **showing(key, value, take))
     else:
-        text = text if why else small(text)
+        text = value if why else small(as_text(value))
         st.text_input(heading, help=about, **showing(key, text, take))
     if why:
         st.markdown(words.plain(why))
@@ -84,7 +85,7 @@ def _widget(draft: Draft, name: str) -> None:
 
 def estimator(draft: Draft) -> str:
     """The named estimator that has the draft's settings, or 'custom'."""
-    now = draft.state.settings()
+    now = draft.state.settings
     fitting = [
         name
         for name, settings in ESTIMATORS.items()
