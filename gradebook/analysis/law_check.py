@@ -2,38 +2,26 @@
 
 step = step_of([[1.0, 0.0], [1.0, None]])        # groups of rewards
 values = on_groups(function)                     # groups in, groups out
-judge("shift", values, step, Settings()).answer  # 'holds'
+exact = lambda step: [0.0] * len(step)           # no rounding
+judge("shift", values, [step], Settings(), exact).answer  # 'holds'
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from inspect import getdoc
+from operator import itemgetter
 from typing import Any
 
 import torch
 
-from gradebook.analysis.laws import (
-    GRADIENT,
-    LAWS,
-    Change,
-    Step,
-    Values,
-    grouped,
-    picked,
-    tried,
-)
+from gradebook.analysis import laws
+from gradebook.analysis.laws import GRADIENT, LAWS, Change, Step, Values
 from gradebook.core.batch import Batch
+from gradebook.core.columns import COLUMNS
 from gradebook.core.errors import GradebookError, choice, refuse
-from gradebook.core.formatting import (
-    SHOWS,
-    counted,
-    digits_apart,
-    same,
-    settled,
-    signed,
-)
+from gradebook.core.formatting import SHOWS, counted, pair, same
 from gradebook.core.settings import Settings
 from gradebook.engine.grouping import present, score
 from gradebook.engine.pipeline import CORRECT, Engine, run
@@ -41,8 +29,6 @@ from gradebook.engine.pipeline import CORRECT, Engine, run
 HOLDS, BROKEN, REFUSED = "holds", "broken", "refused"
 BY_CONVENTION, NOT_MEASURED = "by convention", "not measured"
 CLEAREST = (BROKEN, HOLDS, REFUSED, BY_CONVENTION, NOT_MEASURED)
-COLUMNS = {field.name for field in fields(Batch)} - {"step", "settings"}
-"""The columns of a step that make a batch."""
 LARGEST_ROUNDING = 0.01
 """Where rounding may move an advantage by more, a law cannot be tested."""
 
@@ -98,14 +84,14 @@ def convention(name: str, settings: Mapping[str, Any]) -> str:
     couples = couples_prompts(settings)
     trains_flat = skips == "never" or (skips == "training" and evaluation)
     own_mean = baseline in ("group_mean", "leave_one_out")
-    for laws, reason, applies in (
+    for broken, reason, applies in (
         ("order missing", "evaluation takes each prompt's first row", evaluation),
         ("padding", "eos_by_width", settings["eos_by_width"]),
         ("flat_gradient", f"skip_flat {skips}", trains_flat),
         ("shift", "baseline none", baseline == "none"),
         ("scale", "reward_bias", settings["reward_bias"]),
-        ("scale", "reward_clip", settings["reward_clip"] is not None),
         ("other_prompts lost_row shift scale", couples, couples),
+        ("shift scale", "reward_clip", settings["reward_clip"] is not None),
         ("scale", f"scale {scale}", scale not in ("group_std", "none")),
         ("zero_sum", f"baseline {baseline}", not own_mean),
         ("flat", f"baseline {baseline}", baseline in ("none", "batch_mean")),
@@ -113,7 +99,7 @@ def convention(name: str, settings: Mapping[str, Any]) -> str:
         ("flat", "eps 0", scale.endswith("_std") and not settings["eps"]),
         ("zero_sum flat", "whiten_tokens", settings["whiten_tokens"]),
     ):
-        if applies and name in laws.split():
+        if applies and name in broken.split():
             return reason
     return ""
 
@@ -121,12 +107,12 @@ def convention(name: str, settings: Mapping[str, Any]) -> str:
 def judge(
     name: str,
     values: Values,
-    step: Step,
+    steps: list[Step],
     settings: Mapping[str, Any],
-    allowed: Callable[[Step], Sequence[float]] | None = None,
+    allowed: Callable[[Step], Sequence[float]],
     by_design: str = "",
 ) -> Outcome:
-    """Whether a trainer keeps the law on a training step.
+    """Whether a trainer keeps the law on training steps.
 
     values     the trainer: a number (or a list of numbers) a row, by step
                and settings; a GradebookError is a refusal
@@ -147,23 +133,22 @@ def judge(
             refusals.append(str(error))
             return None
 
-    ways, largest, broken = 0, 0.0, None
-    for change, compared in tried(LAWS[name], safe, step, settings):
-        rows = change.step["row"]
-        noise = dict(zip(rows, allowed(change.step) if allowed else [0.0] * len(rows)))
-        certain = [line for line in compared if noise[line[0]] <= LARGEST_ROUNDING]
+    ways, broken = 0, []
+    for change, lines in laws.tried(LAWS[name], safe, steps, settings):
+        noise = dict(zip(laws.due_of(change.step), allowed(change.step)))
+        certain = [line for line in lines if noise[line[0]] <= LARGEST_ROUNDING]
         ways += bool(certain)
         for row, due, value, size in certain:
             rounding = noise[row] + size * change.slack
             if change.total:  # as much as the sum of what is printed
-                rounding = sum(noise[r] for r in change.rows) + size * SHOWS
+                rounding = sum(noise[r] for r in change.due) + size * SHOWS
             distance = abs(due - value)
-            if same(due, value) or distance <= rounding:
-                continue
-            if broken is None or distance > largest:
-                largest, broken = distance, (change, row, due, value)
-    if broken is not None:
-        return _broken(*broken, 5 if LAWS[name] in GRADIENT else 3)
+            if not (same(due, value) or distance <= rounding):
+                broken.append((distance, change, row, due, value))
+    if broken:
+        _, change, row, due, value = max(broken, key=itemgetter(0))
+        sentence = _told(change, row, due, value, LAWS[name] in GRADIENT)
+        return Outcome(BROKEN, sentence, row, due, value, change)
     if ways:
         return Outcome(HOLDS, f"Tried in {counted(ways, 'way')}.")
     if refusals:
@@ -171,20 +156,17 @@ def judge(
     return Outcome(NOT_MEASURED, paragraphs(name)[-1])
 
 
-def _broken(change: Change, row: int, due: float, value: float, least: int) -> Outcome:
-    due, value = settled(due), settled(value)
-    digits = digits_apart(due, value, least)
-    asked, got = signed(due, digits), signed(value, digits)
-    what = f"the {'advantage' if least == 3 else 'gradient at a token'} of row {row}"
+def _told(change: Change, row: int, due: float, value: float, gradient: bool) -> str:
+    asked, got = pair(due, value, 5 if gradient else 3)
+    what = f"the {'gradient at a token' if gradient else 'advantage'} of row {row}"
     sentence = f"{what} is {got}, and must be {asked}"
     if change.total:
         sentence = f"the advantages of row {row}'s prompt add up to {got}"
-    elif change.what and change.due is None and change.times == 1:
+    elif change.due[row] is None and change.times == 1:
         sentence = f"{what} changes from {asked} to {got}"
     if change.what:
         sentence = f"When {change.what}, {sentence}"
-    sentence = sentence[0].upper() + sentence[1:] + "."
-    return Outcome(BROKEN, sentence, row, due, value, change)
+    return sentence[0].upper() + sentence[1:] + "."
 
 
 # A function from groups of rewards to groups of advantages
@@ -207,8 +189,8 @@ def step_of(groups: Sequence[Sequence[float | None]]) -> Step:
 def groups_of(step: Step) -> list[list[float | None]]:
     """The step's rewards by prompt; None where a row has none."""
     return [
-        [step["reward"][p] if step["credited"][p] else None for p in places]
-        for places in grouped(step["prompt"])
+        [row["reward"] if row["credited"] else None for row in rows]
+        for rows in laws.grouped(step, "prompt")
     ]
 
 
@@ -216,12 +198,12 @@ def on_groups(
     function: Callable[[list[list[float | None]]], Sequence[Sequence[float]]],
 ) -> Values:
     def values(step: Step, settings: Mapping[str, Any]) -> list[float]:
-        advantages = [0.0] * len(step["row"])
+        advantage = {}
         groups = function(groups_of(step))
-        for places, group in zip(grouped(step["prompt"]), groups, strict=True):
-            for place, value in zip(places, group, strict=True):
-                advantages[place] = float(value)
-        return advantages
+        for rows, group in zip(laws.grouped(step, "prompt"), groups, strict=True):
+            for row, value in zip(rows, group, strict=True):
+                advantage[row["row"]] = float(value)
+        return [advantage[row["row"]] for row in step]
 
     return values
 
@@ -230,40 +212,39 @@ def on_groups(
 
 
 def steps_of(batch: Batch) -> list[Step]:
-    """The batch step by step, each as columns, with every default filled in; logp
-    and ref_logp only where the batch has them."""
+    """The batch step by step, with every default filled in; logp and ref_logp only
+    where the batch has them."""
     credited = CORRECT.credited(batch)
-    values = {name: getattr(batch, name) for name in sorted(COLUMNS)}
-    columns = {name: v.tolist() for name, v in values.items() if v is not None}
+    columns = {name: getattr(batch, name) for name in sorted(COLUMNS) if name != "step"}
     columns |= {
-        "row": list(range(batch.rows)),
-        "mask": batch.mask.int().tolist(),
-        "credited": credited.tolist(),
-        "counted": CORRECT.counted(batch, credited).tolist(),
-        "valued": ((batch.kept_steps > 0) & present(batch)).tolist(),
+        "row": torch.arange(batch.rows),
+        "mask": batch.mask.int(),
+        "credited": credited,
+        "counted": CORRECT.counted(batch, credited),
+        "valued": (batch.kept_steps > 0) & present(batch),
     }
-    return [picked(columns, rows) for rows in grouped(batch.step_index.tolist())]
+    cells = {name: v.tolist() for name, v in columns.items() if v is not None}
+    steps: list[Step] = [[] for _ in range(batch.step_count)]
+    for step, *row in zip(batch.step_index.tolist(), *cells.values()):
+        steps[step].append(dict(zip(cells, row)))
+    return steps
 
 
 def on_engine(engine: Engine, batch: Batch, gradient: bool = False) -> Values:
     """The advantages of an engine, or its gradients, a list of tokens a row.
     `batch` gives the float type."""
+    result = "gradient" if gradient else "advantage"
 
     def values(step: Step, settings: Mapping[str, Any]) -> list[Any]:
-        trace = run(engine, batch_of(step, batch, settings, gradient))
-        result = trace.gradient if gradient else trace.advantage
-        return result.tolist() if result is not None else []
+        trace = run(engine, batch_of(step, batch, settings))
+        return getattr(trace, result).tolist()
 
     return values
 
 
-def batch_of(
-    step: Step, like: Batch, settings: Mapping[str, Any], policies: bool
-) -> Batch:
-    """A training step as a batch; without `policies`, no log-probabilities."""
-    left_out = {"reward"} if policies else {"reward", "logp", "ref_logp"}
-    columns = {n: step[n] for n in COLUMNS - left_out if n in step}
-    reward = torch.tensor(step["reward"], dtype=like.reward.dtype)
+def batch_of(step: Step, like: Batch, settings: Mapping[str, Any]) -> Batch:
+    columns = {n: [row[n] for row in step] for n in COLUMNS if n in step[0]}
+    reward = torch.tensor(columns.pop("reward"), dtype=like.reward.dtype)
     return Batch(reward=reward, **columns, settings=Settings(**settings))
 
 
@@ -273,12 +254,11 @@ def check(name: str, engine: Engine, batch: Batch) -> Outcome:
     gradient = LAWS[name] in GRADIENT
     if not gradient:
         run(engine, batch)
-    values = on_engine(engine, batch, gradient)
 
     def allowed(step: Step) -> list[float]:
         """How much rounding may move each row's advantage: that of its score,
         over what it is divided by."""
-        changed = batch_of(step, batch, batch.settings, False)
+        changed = batch_of(step, batch, batch.settings)
         try:
             divisor = run(CORRECT, changed).scale
         except GradebookError:
@@ -289,12 +269,6 @@ def check(name: str, engine: Engine, batch: Batch) -> Outcome:
             noise = noise * 1e4  # a variance of 0 is divided by the root of 1e-8
         return noise.nan_to_num(0, 0, 0).tolist()
 
-    by_design = convention(name, batch.settings)
-    return min(
-        (
-            judge(name, values, step, batch.settings, allowed, by_design)
-            for step in steps_of(batch)
-        ),
-        key=lambda o: (CLEAREST.index(o.answer), -abs(o.due - o.value)),
-        default=Outcome(NOT_MEASURED, paragraphs(name)[-1]),
-    )
+    values, settings = on_engine(engine, batch, gradient), batch.settings
+    steps, by_design = steps_of(batch), convention(name, settings)
+    return judge(name, values, steps, settings, allowed, by_design)

@@ -5,8 +5,8 @@ step, and the values that its rows must have then. It calls no trainer, so one l
 judges an engine on a page, a probed function, and a trainer in an exported pytest
 file, which holds the source of these functions: they import nothing of Gradebook.
 
-A step is a plain dict of columns, lists by name. The laws read `row` (the
-row's number), `prompt`, `rollout`, `reward`, `credited` (the row may earn an
+A step is a list of rows, each a plain dict. The laws read `row` (the row's
+number), `prompt`, `rollout`, `reward`, `credited` (the row may earn an
 advantage), `counted` (the row enters the statistics of its prompt) and
 `valued` (the row gets an advantage); the laws of COLUMNS read more.
 
@@ -25,7 +25,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-Step: TypeAlias = dict[str, list]
+Step: TypeAlias = list[dict[str, Any]]
 Settings: TypeAlias = Mapping[str, Any]
 Values: TypeAlias = Callable[[Step, Settings], "list | None"]
 
@@ -36,8 +36,8 @@ class Change:
 
     what      the change in words, '' for the step as it is
     step      the changed step; a row that is added has a new number
-    rows      the numbers of the rows that are looked at
-    due       the value that each of them must have; None: the one it had
+    due       by number of each row that is looked at, the value it must have;
+              None: the one it had
     times     what a value that is kept is multiplied by
     slack     the share of a value that eps may account for
     total     the sum of the rows is looked at, which must be 0
@@ -46,8 +46,7 @@ class Change:
 
     what: str
     step: Step
-    rows: list
-    due: list | None = None
+    due: dict
     times: float = 1.0
     slack: float = 0.0
     total: bool = False
@@ -58,62 +57,44 @@ Changes: TypeAlias = Iterator[Change]
 Law: TypeAlias = Callable[[Step, Settings], Changes]
 
 
-def places_of(step: Step) -> list:
-    return list(range(len(step["reward"])))
-
-
 def sampled(items: list, most: int = 16) -> list:
     return items[:: max(1, -(-len(items) // most))]
 
 
-def grouped(keys: list) -> list:
-    """The places that share a key, by first appearance."""
+def grouped(step: Step, *names: str) -> list:
+    """The rows that share the cells of these columns, by first appearance."""
     groups: dict = {}
-    for place, key in enumerate(keys):
-        groups.setdefault(key, []).append(place)
+    for row in step:
+        groups.setdefault(tuple(row[name] for name in names), []).append(row)
     return list(groups.values())
 
 
-def picked(step: Step, places: list) -> Step:
-    return {name: [cells[p] for p in places] for name, cells in step.items()}
+def due_of(rows: Step, value: float | None = None) -> dict:
+    return {row["row"]: value for row in rows}
 
 
-def numbers(step: Step, places: list) -> list:
-    return [step["row"][place] for place in places]
-
-
-def listed(step: Step, places: list) -> str:
+def listed(numbers: list) -> str:
     """'row 3', 'rows 3 and 4', 'rows 3, 4 and 5'."""
-    names = [str(number) for number in numbers(step, places)]
-    if len(names) > 12:
-        names = [*names[:11], f"{len(names) - 11} more"]
+    names = [str(number) for number in numbers]
+    if len(names) > 8:
+        names = [*names[:7], f"{len(names) - 7} more"]
     if len(names) < 2:
-        return f"row {''.join(names)}"
+        return f"row {names[0]}" if names else "no row"
     return f"rows {', '.join(names[:-1])} and {names[-1]}"
 
 
 def with_rewards(step: Step, new: dict) -> Step:
-    rewards = [new.get(place, old) for place, old in enumerate(step["reward"])]
-    return {**step, "reward": rewards}
+    return [{**row, "reward": new.get(row["row"], row["reward"])} for row in step]
 
 
-def in_other_prompts(step: Step, place: int) -> list:
-    """The numbers of the rows of all prompts but that of the row there."""
-    prompt = step["prompt"][place]
-    return [n for n, other in zip(step["row"], step["prompt"]) if other != prompt]
+def other_prompts_than(step: Step, row: dict) -> Step:
+    return [other for other in step if other["prompt"] != row["prompt"]]
 
 
-def with_baseline(step: Step, settings: Settings) -> list:
-    """The places of each prompt that has a mean of its own to compare with."""
+def with_mean(groups: list, settings: Settings) -> list:
+    """The groups whose rows are compared with a mean of their own."""
     least = 2 if settings["lone_row"] == "raw" else 1
-    prompts = grouped(step["prompt"])
-    return [p for p in prompts if sum(step["counted"][i] for i in p) >= least]
-
-
-def clipped(settings: Settings, rewards: list) -> bool:
-    most = settings["reward_clip"]
-    bias, times = settings["reward_bias"], settings["reward_scaling"]
-    return most is not None and any(abs((r + bias) * times) > most for r in rewards)
+    return sampled([g for g in groups if sum(row["counted"] for row in g) >= least])
 
 
 # The eight laws of a group-relative advantage
@@ -124,14 +105,13 @@ def order(step: Step, settings: Settings) -> Changes:
 
     It needs two rollouts.
     """
-    rollouts = grouped(list(zip(step["prompt"], step["rollout"])))
-    for what, places in (
+    rollouts = grouped(step, "prompt", "rollout")
+    for what, mixed in (
         ("the rows come in reverse order", rollouts[::-1]),
         ("every second row comes first", rollouts[1::2] + rollouts[::2]),
     ):
         if len(rollouts) > 1:
-            mixed = picked(step, [place for rows in places for place in rows])
-            yield Change(what, mixed, step["row"])
+            yield Change(what, sum(mixed, []), due_of(step))
 
 
 def other_prompts(step: Step, settings: Settings) -> Changes:
@@ -139,35 +119,28 @@ def other_prompts(step: Step, settings: Settings) -> Changes:
 
     It needs two prompts, and settings that compare only rows of one prompt.
     """
-    for place in sampled(places_of(step)):
-        old, still = step["reward"][place], in_other_prompts(step, place)
-        siblings = [
-            reward
-            for p, reward in enumerate(step["reward"])
-            if step["prompt"][p] == step["prompt"][place] and p != place
-        ]
-        mean = sum(siblings) / len(siblings) if siblings else 0.0
-        for new in (mean, old + 1, min(step["reward"]) - 1):
+    lowest = min([row["reward"] for row in step], default=0.0)
+    for row in sampled(step):
+        still = due_of(other_prompts_than(step, row))
+        old = row["reward"]
+        for new in (0.0, old + 1, lowest - 1):
             if still and new != old:
-                what = f"the reward of {listed(step, [place])} changes from {old:g}"
-                changed = with_rewards(step, {place: new})
-                yield Change(f"{what} to {new:g}", changed, still)
+                what = f"the reward of row {row['row']} changes from {old:g} to {new:g}"
+                yield Change(what, with_rewards(step, {row["row"]: new}), still)
 
 
 def shift(step: Step, settings: Settings) -> Changes:
     """The same number added to all rewards of a prompt changes no advantage.
 
     It needs a baseline from the prompt's own rows (a lone row has none where
-    `lone_row` is raw), and rewards that no clip cuts.
+    `lone_row` is raw).
     """
-    far = 100 * max([1.0, *map(abs, step["reward"])])
-    for places in sampled(with_baseline(step, settings)):
+    far = 100 * max([1.0, *(abs(row["reward"]) for row in step)])
+    for rows in with_mean(grouped(step, "prompt"), settings):
         for by in (1.0, far):
-            new = {place: step["reward"][place] + by for place in places}
-            if not clipped(settings, [*step["reward"], *new.values()]):
-                what = f"{listed(step, places)} gain {by:g} each"
-                rows = numbers(step, places)
-                yield Change(what, with_rewards(step, new), rows)
+            what = f"{listed([*due_of(rows)])} gain {by:g} each"
+            new = {row["row"]: row["reward"] + by for row in rows}
+            yield Change(what, with_rewards(step, new), due_of(rows))
 
 
 def scale(step: Step, settings: Settings) -> Changes:
@@ -178,20 +151,18 @@ def scale(step: Step, settings: Settings) -> Changes:
     It needs rewards that vary by much more than eps.
     """
     divided = settings["scale"] != "none"
-    for places in sampled(grouped(step["prompt"])):
-        rewards = [step["reward"][p] for p in places if step["counted"][p]]
-        if len(set(rewards)) < 2:
-            continue
+    for rows in with_mean(grouped(step, "prompt"), settings):
+        rewards = [row["reward"] for row in rows if row["counted"]]
         mean = sum(rewards) / len(rewards)
         squares = sum((reward - mean) ** 2 for reward in rewards)
-        spread = (squares / (len(rewards) - 1)) ** 0.5
+        spread = (squares / max(1, len(rewards) - 1)) ** 0.5
         spread *= abs(settings["reward_scaling"])
         slack = 2 * settings["eps"] / spread if spread and divided else 0.0
-        if spread and slack < 0.1:
-            new = {place: step["reward"][place] * 10 for place in places}
-            what = f"the rewards of {listed(step, places)} grow tenfold"
+        if len(set(rewards)) > 1 and spread and slack < 0.1:
+            new = {row["row"]: row["reward"] * 10 for row in rows}
+            what = f"the rewards of {listed([*new])} grow tenfold"
             tenfold, times = with_rewards(step, new), 1.0 if divided else 10.0
-            yield Change(what, tenfold, numbers(step, places), None, times, slack)
+            yield Change(what, tenfold, due_of(rows), times, slack)
 
 
 def zero_sum(step: Step, settings: Settings) -> Changes:
@@ -199,10 +170,10 @@ def zero_sum(step: Step, settings: Settings) -> Changes:
 
     It needs a prompt with two rows that count.
     """
-    for places in sampled(grouped(step["prompt"])):
-        rows = [place for place in places if step["counted"][place]]
-        if len(rows) > 1 and all(step["valued"][place] for place in rows):
-            yield Change("", step, numbers(step, rows), total=True)
+    for rows in with_mean(grouped(step, "prompt"), settings):
+        counted = [row for row in rows if row["counted"]]
+        if len(counted) > 1 and all(row["valued"] for row in counted):
+            yield Change("", step, due_of(counted), total=True)
 
 
 def flat(step: Step, settings: Settings) -> Changes:
@@ -210,18 +181,17 @@ def flat(step: Step, settings: Settings) -> Changes:
 
     It needs a prompt whose rows are compared with their mean.
     """
-    for places in sampled(with_baseline(step, settings)):
-        earning = [place for place in places if step["credited"][place]]
-        rows = numbers(step, [place for place in earning if step["valued"][place]])
-        zeros = [0.0] * len(rows)
-        rewards = [step["reward"][place] for place in earning]
-        if min(rewards) == max(rewards):
-            yield Change("", step, rows, zeros)
+    for rows in with_mean(grouped(step, "prompt"), settings):
+        earning = [row for row in rows if row["credited"]]
+        zeros = due_of([row for row in earning if row["valued"]], 0.0)
+        first, *others = {row["reward"]: None for row in earning}
+        if not others:
+            yield Change("", step, zeros)
             continue
-        for reward in (rewards[0], 100.1):
-            what = f"the rewards of {listed(step, earning)} are all {reward:g}"
-            changed = with_rewards(step, dict.fromkeys(earning, reward))
-            yield Change(what, changed, rows, zeros)
+        for reward in (first, 100.1):
+            new = due_of(earning, reward)
+            what = f"the rewards of {listed([*new])} are all {reward:g}"
+            yield Change(what, with_rewards(step, new), zeros)
 
 
 def lost_row(step: Step, settings: Settings) -> Changes:
@@ -229,12 +199,11 @@ def lost_row(step: Step, settings: Settings) -> Changes:
 
     It needs two prompts, and settings that compare only rows of one prompt.
     """
-    for place in sampled(places_of(step)):
-        still = in_other_prompts(step, place)
+    for row in sampled(step):
+        still = due_of(other_prompts_than(step, row))
         if still:
-            what = f"{listed(step, [place])} is removed"
-            rest = [p for p in places_of(step) if p != place]
-            yield Change(what, picked(step, rest), still)
+            rest = [other for other in step if other is not row]
+            yield Change(f"row {row['row']} is removed", rest, still)
 
 
 def missing(step: Step, settings: Settings) -> Changes:
@@ -244,15 +213,15 @@ def missing(step: Step, settings: Settings) -> Changes:
     It needs a row without a reward, without tokens, or without EOS where such
     rows are masked.
     """
-    denied = [p for p, credited in enumerate(step["credited"]) if not credited]
-    valued = numbers(step, [place for place in denied if step["valued"][place]])
-    if valued:
-        yield Change("", step, valued, [0.0] * len(valued))
-    rest = [p for p, credited in enumerate(step["credited"]) if credited]
+    denied = [row for row in step if not row["credited"]]
+    zeros = due_of([row for row in denied if row["valued"]], 0.0)
+    if zeros:
+        yield Change("", step, zeros)
+    rest = [row for row in step if row["credited"]]
     if rest and denied and settings["min_group_size"] == 1:
         leave = "leaves" if len(denied) == 1 else "leave"
-        what = f"{listed(step, denied)} {leave} the batch"
-        yield Change(what, picked(step, rest), numbers(step, rest))
+        what = f"{listed([*due_of(denied)])} {leave} the batch"
+        yield Change(what, rest, due_of(rest))
 
 
 # Laws of tokens, labels and the loss, for the bugs that need one
@@ -263,14 +232,13 @@ def padding(step: Step, settings: Settings) -> Changes:
 
     It needs a row.
     """
-    wider = {
-        name: [[*cells, filler] for cells in step[name]]
-        for name, filler in (("mask", 0), ("logp", 0.0), ("ref_logp", 0.0))
-        if name in step
-    }
-    if step["row"]:
-        what = "the batch has one more column of padding"
-        yield Change(what, {**step, **wider}, step["row"])
+    fillers = {"mask": 0, "logp": 0.0, "ref_logp": 0.0}
+    wider = [
+        row | {n: [*row[n], filler] for n, filler in fillers.items() if n in row}
+        for row in step
+    ]
+    if step:
+        yield Change("the batch has one more column of padding", wider, due_of(step))
 
 
 def labels(step: Step, settings: Settings) -> Changes:
@@ -278,15 +246,15 @@ def labels(step: Step, settings: Settings) -> Changes:
 
     It needs a row.
     """
-    alone, together = places_of(step), [0 for _ in step["row"]]
-    for what, new in (
-        ("all rows are on one rank", {"rank": together}),
-        ("every row is on a rank of its own", {"rank": alone}),
-        ("all prompts have the same text", {"text": together}),
-        ("every row has a text of its own", {"text": alone}),
+    for what, column, apart in (
+        ("all rows are on one rank", "rank", 0),
+        ("every row is on a rank of its own", "rank", 1),
+        ("all prompts have the same text", "text", 0),
+        ("every row has a text of its own", "text", 1),
     ):
-        if alone:
-            yield Change(what, {**step, **new}, step["row"])
+        if step:
+            new = [{**row, column: place * apart} for place, row in enumerate(step)]
+            yield Change(what, new, due_of(step))
 
 
 def flat_gradient(step: Step, settings: Settings) -> Changes:
@@ -294,17 +262,15 @@ def flat_gradient(step: Step, settings: Settings) -> Changes:
 
     It needs log-probabilities, beta above 0, and such a group.
     """
-    if "logp" not in step or not settings["beta"]:
+    if not step or "logp" not in step[0] or not settings["beta"]:
         return
-    whole = settings["scale"] == "batch_std"
-    prompts = [places_of(step)] if whole else sampled(grouped(step["prompt"]))
-    for places in prompts:
-        rewards = [step["reward"][p] for p in places if step["counted"][p]]
-        alone = len(rewards) == 1 and settings["lone_row"] == "raw"
-        if len(set(rewards)) == 1 and not alone:
-            rows = [place for place in places if any(step["mask"][place])]
-            zeros = [[0.0] * len(step["mask"][place]) for place in rows]
-            yield Change("", step, numbers(step, rows), zeros)
+    of_step = settings["scale"] == "batch_std"
+    groups = [step] if of_step else grouped(step, "prompt")
+    for rows in with_mean(groups, settings):
+        if len({row["reward"] for row in rows if row["counted"]}) == 1:
+            trained = [row for row in rows if any(row["mask"])]
+            zeros = {row["row"]: [0.0] * len(row["mask"]) for row in trained}
+            yield Change("", step, zeros)
 
 
 def micro_batch(step: Step, settings: Settings) -> Changes:
@@ -312,44 +278,45 @@ def micro_batch(step: Step, settings: Settings) -> Changes:
 
     It needs log-probabilities and two rows.
     """
-    rows = len(step["row"])
-    for size in sorted({1, 2, rows}):
-        if "logp" in step and rows > 1:
-            what = f"a micro-batch has {size} rows"
-            new = {"micro_batch": size}
-            yield Change(what, step, step["row"], settings=new)
+    for size in sorted({1, 2, len(step)}):
+        if len(step) > 1 and "logp" in step[0]:
+            what, new = f"a micro-batch has {size} rows", {"micro_batch": size}
+            yield Change(what, step, due_of(step), settings=new)
 
 
 # Trying a law
 
 
-def tried(law: Law, values: Values, step: Step, settings: Settings) -> Iterator:
-    """Each change of a step that a law asks about, with the numbers that it
+def tried(law: Law, values: Values, steps: list, settings: Settings) -> Iterator:
+    """Each change of the steps that a law asks about, with the numbers that it
     speaks of: the row, the value due, the value there, and the compared size.
 
     `values` gives a number or a list of numbers a row; None where it cannot.
     """
-    changes = list(law(step, settings))
-    now = values(step, settings) if changes else None
-    if now is None:
-        return
-    before = dict(zip(step["row"], now))
-    for change in changes:
-        after = values(change.step, {**settings, **change.settings})
-        if after is None:
+    for step in steps:
+        changes = list(law(step, settings))
+        now = values(step, settings) if changes else None
+        if now is None:
             continue
-        pairs = [(r, v) for r, v in zip(change.step["row"], after) if r in change.rows]
-        if change.total:
-            terms = [value for _, value in pairs]
-            yield change, [(pairs[0][0], 0.0, sum(terms), sum(map(abs, terms)))]
-            continue
-        asked = dict(zip(change.rows, change.due)) if change.due else before
-        compared = [
-            (row, due * change.times, value, abs(due * change.times))
-            for row, cells in pairs
-            for due, value in zip(in_list(asked[row]), in_list(cells))
-        ]
-        yield change, compared
+        before = dict(zip(due_of(step), now))
+        for change in changes:
+            after = values(change.step, {**settings, **change.settings})
+            if after is not None:
+                there = dict(zip(due_of(change.step), after))
+                yield change, compared(change, before, there)
+
+
+def compared(change: Change, before: dict, there: dict) -> list:
+    """(row, due, there, size) of each row that is looked at, or of their sum."""
+    if change.total:
+        terms = [there[row] for row in change.due]
+        return [(min(change.due), 0.0, sum(terms), sum(map(abs, terms)))]
+    lines = []
+    for row, due in change.due.items():
+        asked = in_list(before[row] if due is None else due)
+        for old, value in zip(asked, in_list(there[row])):
+            lines.append((row, old * change.times, value, abs(old * change.times)))
+    return lines
 
 
 def in_list(value: float | list) -> list:
@@ -368,14 +335,13 @@ def gap(a: float, b: float) -> float:
 def worst(law: Law, values: Values, steps: list, settings: Settings) -> tuple:
     """The largest violation of a law over training steps, and what it is."""
     most, sentence = 0.0, ""
-    for step in steps:
-        for change, compared in tried(law, values, step, settings):
-            for row, due, value, _ in compared:
-                size = gap(due, value) - change.slack
-                if size > most:
-                    most = size
-                    sentence = f"row {row} has {value}, and {due} is due"
-                    sentence += f", when {change.what}" if change.what else ""
+    for change, lines in tried(law, values, steps, settings):
+        for row, due, value, _ in lines:
+            size = gap(due, value) - change.slack
+            if size > most:
+                most = size
+                sentence = f"row {row} has {value}, and {due} is due"
+                sentence += f", when {change.what}" if change.what else ""
     return most, sentence
 
 
@@ -383,7 +349,7 @@ def the_correct_numbers(expected: list) -> Law:
     """The values that the correct computation gives, under these settings."""
 
     def law(step: Step, settings: Settings) -> Changes:
-        yield Change("", step, step["row"], [expected[row] for row in step["row"]])
+        yield Change("", step, {row["row"]: expected[row["row"]] for row in step})
 
     return law
 

@@ -195,7 +195,7 @@ def _case(case: str, state: State, record: Bug, gradient: bool) -> dict[str, Any
     batch, labels = state.batch(), state.table.values()["prompt"]
     settings = batch.settings
     steps = [
-        {**step, "prompt": [labels[row] for row in step["row"]]}
+        [{**row, "prompt": labels[row["row"]]} for row in step]
         for step in steps_of(batch)
     ]
     engines = [on_engine(e, batch, gradient) for e in (CORRECT, record.engine)]
@@ -231,10 +231,9 @@ def _case(case: str, state: State, record: Bug, gradient: bool) -> dict[str, Any
         "name": case,
         "label": re.sub(r"\W", "_", case),
         "settings": [(repr(n), literal(settings[n])) for n in settings],
-        "names": list(steps[0]) if steps else [],
+        "names": list(steps[0][0]) if steps else [],
         "steps": [
-            [", ".join(map(literal, cells)) for cells in zip(*step.values())]
-            for step in steps
+            [", ".join(map(literal, row.values())) for row in step] for step in steps
         ],
         "tests": tests,
         "agree": agree,

@@ -26,6 +26,7 @@ from gradebook.analysis.law_check import (
     step_of,
     words,
 )
+from gradebook.analysis.laws import Step
 from gradebook.cases.scenario import bug
 from gradebook.core.errors import choice, refuse
 from gradebook.core.settings import Settings
@@ -238,8 +239,8 @@ def _laws(
         if not suits:
             return Outcome(NOT_MEASURED, "")
         allowed = partial(rounding, settings, law == "flat")
-        step = step_of(rewards)
-        return judge(law, on_groups(calls), step, settings, allowed, designed[law])
+        steps = [step_of(rewards)]
+        return judge(law, on_groups(calls), steps, settings, allowed, designed[law])
 
     def breaks(law: str, rewards: Rewards) -> bool:
         return outcome(law, rewards).answer == BROKEN
@@ -263,7 +264,7 @@ def _laws(
     return laws, shown
 
 
-def rounding(settings: Settings, exact: bool, step: dict[str, list]) -> list[float]:
+def rounding(settings: Settings, exact: bool, step: Step) -> list[float]:
     """How far float32 may move each row's advantage: its spacing at the
     rewards' size over the deviation that divides."""
     groups = groups_of(step)

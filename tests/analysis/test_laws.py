@@ -161,7 +161,6 @@ SMALL_EPS = gradebook.Settings(eps=1e-6)
     "name, on, answer, sentence",
     [
         ("other_prompts", batch(FOUR), NOT_MEASURED, "two prompts"),
-        ("shift", EIGHT.under(CLIPPED), NOT_MEASURED, "no clip"),
         ("missing", batch(FOUR), NOT_MEASURED, "without tokens"),
         ("flat_gradient", batch(FOUR), NOT_MEASURED, "log-probabilities"),
         ("order", batch([]), NOT_MEASURED, "two rollouts"),
@@ -169,6 +168,7 @@ SMALL_EPS = gradebook.Settings(eps=1e-6)
         ("flat", batch([1e10] * 3, settings=SMALL_EPS), NOT_MEASURED, "compared"),
         ("other_prompts", EIGHT.under(BATCH_MEAN), BY_CONVENTION, "batch_mean"),
         ("scale", EIGHT.under(CLIPPED), BY_CONVENTION, "reward_clip"),
+        ("shift", EIGHT.under(CLIPPED), BY_CONVENTION, "reward_clip"),
     ],
 )
 def test_a_law_that_is_not_tried_says_why(name, on, answer, sentence):
@@ -235,15 +235,15 @@ GAPS = [[-1.0, -1.0, -1.0, None]]
     ],
 )
 def test_a_function_of_groups_is_judged(name, function, groups, answer):
-    step, values = step_of(groups), on_groups(function)
-    outcome = judge(name, values, step, DR_GRPO, lambda s: [1e-9] * len(s["row"]))
+    steps, values = [step_of(groups)], on_groups(function)
+    outcome = judge(name, values, steps, DR_GRPO, lambda step: [1e-9] * len(step))
     assert outcome.answer == answer
 
 
 def test_a_broken_law_shows_the_groups_and_the_numbers():
     # -1 -1 -1 and a missing reward as 0: mean -0.75, so 0.25 under the 0 due
-    step, values = step_of(GAPS), on_groups(missing_is_zero)
-    outcome = judge("missing", values, step, DR_GRPO)
+    steps, values = [step_of(GAPS)], on_groups(missing_is_zero)
+    outcome = judge("missing", values, steps, DR_GRPO, lambda step: [0.0] * len(step))
     assert (outcome.row, outcome.due, outcome.value) == (3, 0.0, 0.75)
     assert "row 3 is +0.750, and must be 0.000" in outcome.sentence
     assert groups_of(outcome.change.step) == GAPS

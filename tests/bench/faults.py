@@ -53,7 +53,7 @@ analysis/comparison.py | peers = peers & (torch.arange(batch.rows) != row) | pee
 analysis/challenges.py | gap = max(low - value, value - high) | gap = max(value - low, high - value) | analysis/test_challenges.py
 analysis/challenges.py | and (edits.reorder or not made.reordered) | and True | analysis/test_challenges.py
 analysis/formula.py | low, high = int(y.argmin()), int(y.argmax()) | low, high = 0, int(y.argmax()) | analysis/test_formula.py
-analysis/laws.py | new = {place: step["reward"][place] * 10 for place in places} | new = {place: step["reward"][place] * 9 for place in places} | analysis/test_laws.py
+analysis/laws.py | new = {row["row"]: row["reward"] * 10 for row in rows} | new = {row["row"]: row["reward"] * 9 for row in rows} | analysis/test_laws.py
 analysis/formula.py | (start + n - 1, line) | (start + n, line) | analysis/test_formula.py
 training/study.py | t_quantile(0.975, count - 1) * error | t_quantile(0.95, count - 1) * error | training/test_studies.py
 training/study.py | if self.difference - self.half_width > 0: | if self.difference > 0: | training/test_studies.py
