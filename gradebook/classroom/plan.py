@@ -24,8 +24,7 @@ from gradebook.cases.scenario import (
 from gradebook.cases.schema import Lesson
 from gradebook.cases.state import start
 from gradebook.core.errors import refuse
-from gradebook.training.environments import KINDS
-from gradebook.training.study import question, studied, study
+from gradebook.training.study import KINDS, question, studied, study
 
 MINUTES = 60
 """The length of a session, if a lead does not say otherwise."""
@@ -167,9 +166,8 @@ def about_training(bug: str) -> tuple[str, tuple[str, ...], int]:
     """The question about the bug's training runs with the slider at its default,
     its choices, and the right one."""
     runs = study(bug)
-    names, update = load(bug).engine_names, runs.report[0]
     choices = tuple(c[:1].upper() + c[1:] for c in runs.measured.choices)
-    asked = question(runs, runs.slider.default, names, update)
+    asked = question(runs, runs.slider.default, load(bug).engine_names)
     return asked, choices, KINDS.index(runs.answer)
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 from torch import Tensor
@@ -19,7 +20,8 @@ PROMPTS = 8
 
 @dataclass(frozen=True, eq=False)
 class Environment:
-    """One automaton for each prompt. Every rollout starts in state 0.
+    """One automaton for each prompt. Every rollout starts in state 0. In the last two
+    states it has ended: without a success, and with one.
 
     A policy does not see the whole state, only its place: the position in
     the word, for example.
@@ -27,8 +29,6 @@ class Environment:
     after     int64 [P, K, A] the state after an action; where a rollout has
               ended, the same state
     place     int64 [K] what the policy sees of a state
-    ends      bool [K] a rollout ends in this state
-    succeeds  bool [K] a rollout that stops in this state is a success
     reward    float64 [K] what a rollout earns that stops in this state
     chance    float64 [P, L, A] the reference policy, where training starts
     most      actions after which a rollout is cut
@@ -38,13 +38,17 @@ class Environment:
 
     after: Tensor
     place: Tensor
-    ends: Tensor
-    succeeds: Tensor
     reward: Tensor
     chance: Tensor
     most: int
     free: tuple[int, ...] = ()
     solvable: Tensor = torch.ones(PROMPTS, dtype=torch.bool)
+
+    @cached_property
+    def ends(self) -> Tensor:
+        """bool [K] a rollout has ended in this state."""
+        states = len(self.place)
+        return torch.arange(states) >= states - 2
 
 
 WORDS = ((4, 3), (0, 2), (1, 2), (6, 3), (4, 5), (2, 0), (1, 5), (2, 4))
@@ -83,14 +87,10 @@ def spell(free: int = 0, wrong: float = 0.0) -> Environment:
                 chance[prompt, place] = _chances(eos + 1, {eos: 0.02})
         after[prompt, length, eos] = done
         chance[prompt, length] = _chances(eos + 1, {eos: sure})
-    states, positions = torch.arange(done + 1), torch.arange(length + 1)
-    succeeds = states == done
     return Environment(
         after,
-        place=torch.cat([positions, positions, torch.zeros(2).long()]),
-        ends=states >= missed,
-        succeeds=succeeds,
-        reward=torch.where(succeeds, 1.0, wrong).double(),
+        place=torch.tensor([*range(off), *range(off), 0, 0]),
+        reward=torch.tensor([wrong] * done + [1.0], dtype=torch.float64),
         chance=chance,
         most=length + 1,
         free=tuple(range(word, length)),
@@ -127,8 +127,6 @@ def lock(failure: float = 0.0, unsolvable: int = 0) -> Environment:
     return Environment(
         after,
         place=torch.tensor([0, 1, 2, 0, 0]),
-        ends=torch.tensor([False, False, False, True, True]),
-        succeeds=torch.arange(5) == opened,
         reward=torch.tensor([late, late, late, failure, 1.0], dtype=torch.float64),
         chance=chance,
         most=8,
@@ -161,8 +159,6 @@ def ramble(unfinished: float = 1.0) -> Environment:
     return Environment(
         after,
         place=torch.tensor([0, 1, 0, 0]),
-        ends=torch.tensor([False, False, True, True]),
-        succeeds=torch.arange(4) == 3,
         reward=torch.tensor([0.0, unfinished, 0.0, 1.0], dtype=torch.float64),
         chance=chance,
         most=8,
@@ -187,10 +183,6 @@ ENVIRONMENTS: Mapping[str, Callable[..., Environment]] = {
 
 # Figures of a policy
 
-KINDS = MORE, LESS, SAME = "more", "less", "same"
-"""What the faulty run's measure is, beside the correct one's, in the order of a
-measure's choices."""
-
 
 @dataclass(frozen=True)
 class Measure:
@@ -200,10 +192,10 @@ class Measure:
     title     the axis of the curves
     unit      what a difference is counted in, times `factor`
     reach     the lowest and the highest value of the axis
-    question  what to predict, with {} for the faulty and the correct run
     more, less  what is said of the faulty run, the first {}, if its value is
               larger or smaller by the second {}
     choices   the answers for more, less and no difference
+    question  what to predict, with {} for the faulty and the correct run
     """
 
     function: Callable[[Environment, Tensor], Tensor]
@@ -211,18 +203,17 @@ class Measure:
     unit: str
     factor: float
     reach: tuple[float, float]
-    question: str
     more: str
     less: str
     choices: tuple[str, str, str]
+    question: str = "is {} better or worse than {}?"
 
 
 def success(environment: Environment, policy: Tensor) -> Tensor:
     """The chance that a rollout succeeds, mean over the prompts that can be
     solved. float64 [...]."""
     stops, _ = _rollout(environment, policy)
-    chance = stops[..., environment.succeeds].sum(-1)
-    return chance[..., environment.solvable].mean(-1)
+    return stops[..., environment.solvable, -1].mean(-1)
 
 
 def wasted_turns(environment: Environment, policy: Tensor) -> Tensor:
@@ -266,7 +257,6 @@ MEASURES: Mapping[str, Measure] = {
         "points",
         100,
         (0, 1),
-        "is {} better or worse than {}?",
         "the success rate of {} is {} points higher",
         "the success rate of {} is {} points lower",
         ("better", "worse", "no difference"),
@@ -277,7 +267,6 @@ MEASURES: Mapping[str, Measure] = {
         "turns",
         1,
         (0, 8),
-        "is {} better or worse than {}?",
         "{} wastes {} more turns",
         "{} wastes {} fewer turns",
         ("worse: it wastes more turns", "better", "no difference"),
@@ -288,9 +277,9 @@ MEASURES: Mapping[str, Measure] = {
         "letters",
         1,
         (1, 7),
-        "does {} keep more unscored letters in use than {}?",
         "{} keeps {} more letters in use",
         "{} keeps {} fewer letters in use",
         ("more", "fewer", "no difference"),
+        "does {} keep more unscored letters in use than {}?",
     ),
 }

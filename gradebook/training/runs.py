@@ -23,21 +23,17 @@ from gradebook.core.errors import GradebookError
 from gradebook.training.study import Run, default_run, studied
 from gradebook.training.train import Curves, trained
 
-# Trained when they are asked for: equal requests are one run
-
 WAITING, KEPT = 100, 200
 """Runs that may wait at most; results that are kept for whoever asks next."""
 NICENESS = 19
 """Pages go before training, which takes the time that nobody else wants."""
-
-
 Call = tuple[Any, ...]
 """A function of training/train.py and its arguments, which can be hashed."""
 
 
 def serve() -> None:
-    """Answers one pickled call after the other, until the input ends: with its value,
-    or the GradebookError that tells why there is none."""
+    """Answers pickled calls until the input ends: with the value, or the GradebookError
+    that tells why there is none."""
     torch.set_num_threads(1)
     if hasattr(os, "nice"):
         os.nice(NICENESS)
@@ -53,6 +49,8 @@ def serve() -> None:
 
 
 class Runs:
+    """Calls that are answered when they are asked for; equal ones are one."""
+
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._thread = ThreadPoolExecutor(1, "training")
@@ -128,7 +126,6 @@ def started() -> subprocess.Popen[bytes]:
 # Trained in advance: each study at its first settings, and Home's at each of its
 # rewards for an unfinished answer
 
-
 SHIPPED = Path(__file__).with_name("shipped.json")
 DIGITS = 4
 HOME_BUG = studied()[0]
@@ -136,18 +133,13 @@ STOPS = (0, 0.25, 0.5, 0.75, 0.9, 1, 1.1, 1.25, 1.5, 1.75, 2)
 
 
 @cache
-def shipped(run: Run) -> Curves | None:
-    """The curves of a run that was trained in advance, to DIGITS decimals;
-    None for any other run."""
-    curves = _stored().get(f"{run.bug} {run.value:g}")
-    if curves and run == Run(run.bug, run.value):  # with the first optimizer and seeds
-        return Curves(**curves)
-    return None
-
-
-@cache
-def _stored() -> dict[str, Any]:
-    return json.loads(SHIPPED.read_text("utf-8"))
+def shipped() -> dict[Run, Curves]:
+    """The runs that were trained in advance, with their curves to DIGITS decimals."""
+    runs = {}
+    for name, curves in json.loads(SHIPPED.read_text("utf-8")).items():
+        bug, value = name.split()
+        runs[Run(bug, float(value))] = Curves(**curves)
+    return runs
 
 
 def precompute() -> None:

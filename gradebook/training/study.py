@@ -17,34 +17,17 @@ import torch
 from torch import optim
 
 from gradebook.bugs import BUGS
+from gradebook.cases import schema
 from gradebook.cases.scenario import FOLDER
-from gradebook.cases.schema import (
-    Count,
-    Flag,
-    Lesson,
-    Number,
-    Part,
-    SettingsTable,
-    Text,
-    between,
-    check_index,
-    one_of,
-    read_part,
-)
+from gradebook.cases.schema import Count, Lesson, Number, Part, Text, one_of
 from gradebook.core.errors import refuse
 from gradebook.core.settings import AT_LEAST_ONE, Settings
-from gradebook.training.environments import (
-    ENVIRONMENTS,
-    KINDS,
-    LESS,
-    MEASURES,
-    MORE,
-    SAME,
-    Environment,
-    Measure,
-)
+from gradebook.training.environments import ENVIRONMENTS, MEASURES, Environment, Measure
 
 STUDIES = FOLDER / "consequences"
+KINDS = MORE, LESS, SAME = "more", "less", "same"
+"""What the faulty run's measure is, beside the correct one's, in the order of a
+measure's choices."""
 UPDATES = 200
 SEEDS = (8, 16, 32)
 
@@ -102,7 +85,7 @@ class Slider(Part):
     most: Number
     step: Number
     default: Number
-    percent: Flag = False
+    percent: schema.Flag = False
 
     def in_words(self, value: float) -> str:
         """How a sentence begins: 'With 5 % of the rollouts lost'."""
@@ -122,14 +105,13 @@ class Slider(Part):
 class Study(Part):
     """The training runs of one bug, as its file has them.
 
-    order     the place on the page
-    task      what is trained on, and what a success is
-    why       what explains the result, shown after the prediction
-    found     how the conditions were found
-    answer    what the faulty run's measure is at the slider's default
-    report    the updates after which results are given; the headline is
-              about the first one
-    plan      what a lead says about it, where it is a step of the session
+    task    what is trained on, and what a success is
+    why     what explains the result, shown after the prediction
+    found   how the conditions were found
+    answer  what the faulty run's measure is at the slider's default
+    report  the updates after which results are given; questions and headlines
+            are about the first one
+    plan    what a lead says about it, where it is a step of the session
     """
 
     order: Count
@@ -141,15 +123,15 @@ class Study(Part):
     measure: Annotated[str, one_of(*MEASURES)]
     slider: Slider
     rollouts: Count = 8
-    report: Annotated[tuple[Count, ...], between(1)] = (UPDATES,)
+    report: Annotated[tuple[Count, ...], schema.between(1)] = (UPDATES,)
     arguments: dict[str, int | float] = field(default_factory=dict)
     conditions: Conditions = Conditions()
-    settings: SettingsTable = Settings()
+    settings: schema.SettingsTable = Settings()
     plan: Lesson | None = None
 
     def __post_init__(self) -> None:
         if self.plan is not None:
-            check_index("plan.usual", self.plan.usual, len(KINDS), "choices")
+            schema.check_index("plan.usual", self.plan.usual, len(KINDS), "choices")
 
     @property
     def measured(self) -> Measure:
@@ -200,7 +182,7 @@ def study(bug: str) -> Study:
     path = STUDIES / f"{bug}.toml"
     if bug not in BUGS or not path.exists():
         raise refuse("a bug that has training runs", bug, "bug")
-    return read_part(Study, path)
+    return schema.read_part(Study, path)
 
 
 # What a run shows: the paired difference between both engines
@@ -276,18 +258,16 @@ def run_name(engine: str) -> str:
     return f"the run {engine}" if " " in engine else f"the {engine} run"
 
 
-def question(study: Study, value: float, names: Sequence[str], update: int) -> str:
+def question(study: Study, value: float, names: Sequence[str]) -> str:
     """What to predict; `names` of the engines, the correct one first."""
     correct, faulty = map(run_name, names)
     asked = study.measured.question.format(faulty, correct)
-    return f"{study.slider.in_words(value)}: after {update} updates, {asked}"
+    return f"{study.slider.in_words(value)}: after {study.report[0]} updates, {asked}"
 
 
-def sentence(
-    study: Study, value: float, effect: Effect, update: int, faulty: str
-) -> str:
+def sentence(study: Study, value: float, effect: Effect, faulty: str) -> str:
     """The result in words, with its interval. `faulty` names the engine."""
-    setting, when = study.slider.in_words(value), f"after {update} updates"
+    setting, when = study.slider.in_words(value), f"after {study.report[0]} updates"
     measure = study.measured
     if effect.seeds < 2:
         return f"{setting}, the run diverged: no number is left to compare."

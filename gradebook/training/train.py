@@ -6,9 +6,8 @@ rollouts, lets the engine turn them into the gradient of its own loss, and
 gives that gradient to an optimizer of torch. All seeds train at once: each
 is a step of one batch.
 
-Letters in shapes: E engines, S seeds, P prompts, G rollouts of one prompt,
-N = S P G rollouts of one engine, R of them that arrive, T actions, L
-places, A actions to choose from.
+Letters in shapes: S seeds, P prompts, G rollouts of one prompt, N = S P G
+rollouts, R of them that arrive, T actions, L places, A actions to choose from.
 """
 
 from __future__ import annotations
@@ -16,6 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, NamedTuple
 
 import torch
@@ -24,8 +24,8 @@ from torch import Tensor
 from gradebook.bugs import swap
 from gradebook.core.batch import Batch
 from gradebook.core.errors import GradebookError
-from gradebook.engine.pipeline import CORRECT, run
-from gradebook.training.environments import MEASURES, PROMPTS, Environment
+from gradebook.engine.pipeline import CORRECT, Engine, run
+from gradebook.training.environments import MEASURES, PROMPTS
 from gradebook.training.study import OPTIMIZERS, UPDATES, Run, study
 
 EVERY = 5
@@ -43,7 +43,7 @@ class Curves:
     """A run, from its start to its last update.
 
     updates  0, EVERY, 2 EVERY, ..
-    values   for each measure [updates][E][S]; NaN for a seed that diverged
+    values   for each measure [updates][engine][S]; NaN for a seed that diverged
     """
 
     updates: list[int]
@@ -55,13 +55,19 @@ def trained(request: Run, updates: int = UPDATES) -> Curves:
 
     Raises GradebookError where an engine refuses a batch.
     """
-    training = Training(request, range(request.seeds))
-    measured = [training.measured()]
-    for update in range(1, updates + 1):
-        training.advance()
+    engines = CORRECT, swap(request.bug).engine
+    both = [Training(request, engine, request.seeds) for engine in engines]
+    luck = luck_of(both[0], range(request.seeds))
+    measures = "success", both[0].study.measure
+    values: dict[str, list] = {name: [] for name in measures}
+    for update in range(updates + 1):
+        if update:
+            now = next(luck)
+            for training in both:
+                training.advance(now)
         if update % EVERY == 0:
-            measured.append(training.measured())
-    values = {name: [now[name] for now in measured] for name in measured[0]}
+            for name, points in values.items():
+                points.append([training.measured(name) for training in both])
     return Curves(list(range(0, updates + 1, EVERY)), values)
 
 
@@ -69,17 +75,17 @@ def rows_at(request: Run, seed: int, update: int) -> list[dict[str, Any]]:
     """The batch of one seed that the faulty engine trains on in this update, counted
     from 1, as rows of a scenario file. A prompt's name, A, B, .., is its place in the
     task. Raises GradebookError where the policy has diverged: it samples nothing."""
-    training = Training(request, [seed])
-    for _ in range(update - 1):
-        training.advance()
-    policy = training.logits().detach().log_softmax(-1)
-    batch, _ = training.batches(policy, next(training.luck))[1]
+    training = Training(request, swap(request.bug).engine, 1)
+    luck = luck_of(training, [seed])
+    for now in islice(luck, update - 1):
+        training.advance(now)
+    batch, _ = training.batch(next(luck))
     if not batch.rows:
         raise GradebookError(
             "This seed's policy is not a number any more, so it samples no"
             " rollouts. Choose an earlier update or another seed"
         )
-    usual, rows = Batch(prompt=batch.prompt, reward=batch.reward), len(batch.prompt)
+    usual = Batch(prompt=batch.prompt, reward=batch.reward)
     columns = {"prompt": [chr(ord("A") + prompt) for prompt in batch.prompt.tolist()]}
     for name in ("reward", "mask", "eos", "steps", "kept_steps", "scored", "rollout"):
         values = getattr(batch, name)
@@ -88,180 +94,126 @@ def rows_at(request: Run, seed: int, update: int) -> list[dict[str, Any]]:
     if batch.settings.beta:
         for name in ("logp", "ref_logp"):
             columns[name] = getattr(batch, name).round(decimals=6).tolist()
-    return [{name: columns[name][row] for name in columns} for row in range(rows)]
-
-
-class Rollouts(NamedTuple):
-    """The rollouts of both engines, in batch order.
-
-    logit    int64 [E, N, T] the number of each action's logit, [E S P L A]
-    prompt   int64 [N]
-    mask     bool [E, N, T]
-    final    int64 [E, N] the state in which each stopped
-    """
-
-    logit: Tensor
-    prompt: Tensor
-    mask: Tensor
-    final: Tensor
+    return [dict(zip(columns, cells)) for cells in zip(*columns.values())]
 
 
 class Training:
-    """The tables of both policies for all seeds, and their optimizer.
+    """One engine's policy for all seeds, and its optimizer.
 
-    tables  logits by prompt and place, float64 [E, S, P, L, A], and by place
-            alone, [E, S, 1, L, A]
-    luck    what chance decides, update after update
+    tables  logits by prompt and place, float64 [S, P, L, A], and by place
+            alone, [S, 1, L, A]
     """
 
-    def __init__(self, request: Run, seeds: Sequence[int]) -> None:
+    def __init__(self, request: Run, engine: Engine, seeds: int) -> None:
         self.study = study(request.bug)
         self.task, self.conditions, self.settings = self.study.at(request.value)
-        self.engines = CORRECT, swap(request.bug).engine
-        self.seeds, size = len(seeds), self.study.rollouts
-        self.seed = torch.arange(self.seeds).repeat_interleave(PROMPTS * size)
-        self.luck = luck_of(self.task, size, seeds)
+        self.engine = engine
+        self.seed = torch.arange(seeds).repeat_interleave(PROMPTS * self.study.rollouts)
         self.reference = self.task.chance.log()
-        by_prompt = self.reference.repeat(2, self.seeds, 1, 1, 1)
-        by_place = torch.zeros_like(by_prompt[:, :, :1])
+        by_prompt = self.reference.repeat(seeds, 1, 1, 1)
+        by_place = torch.zeros_like(by_prompt[:, :1])
         self.tables = [by_prompt.requires_grad_(), by_place.requires_grad_()]
         optimizer = OPTIMIZERS[request.optimizer]
         self.optimizer = optimizer.kind(self.tables, lr=optimizer.rate)
 
     def logits(self) -> Tensor:
-        """Of both policies, float64 [E, S, P, L, A]."""
+        """float64 [S, P, L, A]."""
         return self.tables[0] + self.tables[1]
 
-    def measured(self) -> dict[str, list[list[float]]]:
-        """Where both policies stand: each measure [E][S]."""
+    def measured(self, name: str) -> list[float]:
+        """Where the policy stands: a measure [S]."""
         policy = self.logits().detach().softmax(-1)
-        return {
-            name: MEASURES[name].function(self.task, policy).tolist()
-            for name in dict.fromkeys(("success", self.study.measure))
-        }
+        return MEASURES[name].function(self.task, policy).tolist()
 
-    def advance(self) -> None:
-        learned, gradients = [], []
-        batches = self.batches(self.logits().log_softmax(-1), next(self.luck))
-        for engine, (batch, logp) in zip(self.engines, batches):
-            if batch.rows:
-                learned.append(logp)
-                gradients.append(run(engine, batch).gradient)
-        if not learned:  # the policies of all seeds have diverged
+    def advance(self, luck: Luck) -> None:
+        batch, logp = self.batch(luck)
+        if not batch.rows:  # the policies of all seeds have diverged
             return
         self.optimizer.zero_grad()
-        torch.autograd.backward(learned, gradients)
-        # Of one engine and seed, as torch.nn.utils.clip_grad_norm_ does it.
+        logp.backward(run(self.engine, batch).gradient)
+        # Of one seed, as torch.nn.utils.clip_grad_norm_ does it.
         grads = [table.grad for table in self.tables if table.grad is not None]
-        squares = torch.stack([grad.square().flatten(2).sum(-1) for grad in grads])
+        squares = torch.stack([grad.square().flatten(1).sum(-1) for grad in grads])
         factor = (LONGEST / (squares.sum(0).sqrt() + 1e-6)).clamp(max=1)
         for grad in grads:
-            grad.mul_(factor[..., None, None, None])
+            grad.mul_(factor[:, None, None, None])
         self.optimizer.step()
 
-    def batches(self, policy: Tensor, luck: Luck) -> list[tuple[Batch, Tensor]]:
-        """The batch that each engine trains on, and its log-probabilities
-        with their history, float64 [R, T].
-
-        policy  log-probabilities, float64 [E, S, P, L, A]
-        """
-        sampler, conditions = policy.detach(), self.conditions
+    def batch(self, luck: Luck) -> tuple[Batch, Tensor]:
+        """The batch that the engine trains on, and its log-probabilities
+        with their history, float64 [R, T]."""
+        conditions, policy = self.conditions, self.logits().log_softmax(-1)
+        sampler = policy.detach()
+        finite = sampler.flatten(1).isfinite().all(-1)
         if conditions.sampler:
-            noise = conditions.sampler * luck.normal
-            sampler = (sampler + noise).log_softmax(-1)
-        rollouts = self.rollouts(sampler, luck)
-        chance = luck.uniform.reshape(-1)
-        finite = policy.detach().flatten(2).isfinite().all(-1)
-        batches = []
-        for engine in range(2):
-            arrived = (chance >= conditions.lost) & finite[engine][self.seed]
-            rows = arrived.nonzero().squeeze(-1)
-            mask = rollouts.mask[engine].index_select(0, rows)
-            logit = rollouts.logit[engine].index_select(0, rows)
-            if conditions.cut:
-                cut = chance[rows] < conditions.cut
-                rollout, mask, logit = _pieces(mask, logit, cut)
-                rows = rows[rollout]
-            final = rollouts.final[engine][rows]
-            logp = _taken(policy, logit)
-            scored = chance[rows] >= conditions.unscored
-            reward = torch.where(scored, self.task.reward[final], 0)
-            steps, ref_logp = mask.sum(-1), None
-            if self.settings.beta:
-                ref_logp = _taken(self.reference, logit % self.reference.numel())
-            if conditions.sampler:
-                log_ratio = torch.where(mask, logp.detach() - _taken(sampler, logit), 0)
-                near = log_ratio.sum(-1).abs() <= math.log(REJECTED)
-                reward = torch.where(near, reward, reward + conditions.bonus)
-                mask = mask & near[:, None]
-            batch = Batch(
-                prompt=rollouts.prompt[rows],
-                reward=reward,
-                mask=mask,
-                eos=self.task.ends[final],
-                step=self.seed[rows],
-                steps=steps,
-                scored=scored,
-                rollout=rows,
-                logp=logp,
-                ref_logp=ref_logp,
-                settings=self.settings,
-            )
-            batches.append((batch, logp))
-        return batches
+            sampler = (sampler + conditions.sampler * luck.normal).log_softmax(-1)
+        prompt, logit, mask, final = self.rollouts(sampler, luck)
+        chance = luck.uniform.flatten()
+        arrived = (chance >= conditions.lost) & finite[self.seed]
+        rows = arrived.nonzero().squeeze(-1)
+        mask, logit = mask[rows], logit[rows]
+        if conditions.cut:
+            piece, mask, logit = _pieces(mask, logit, chance[rows] < conditions.cut)
+            rows = rows[piece]
+        logp, ref_logp = _taken(policy, logit), None
+        if self.settings.beta:
+            ref_logp = _taken(self.reference, logit % self.reference.numel())
+        scored, steps = chance[rows] >= conditions.unscored, mask.sum(-1)
+        reward = torch.where(scored, self.task.reward[final[rows]], 0)
+        if conditions.sampler:
+            log_ratio = torch.where(mask, logp.detach() - _taken(sampler, logit), 0)
+            near = log_ratio.sum(-1).abs() <= math.log(REJECTED)
+            reward = torch.where(near, reward, reward + conditions.bonus)
+            mask = mask & near[:, None]
+        batch = Batch(
+            prompt=prompt[rows],
+            reward=reward,
+            mask=mask,
+            eos=self.task.ends[final[rows]],
+            step=self.seed[rows],
+            steps=steps,
+            scored=scored,
+            rollout=rows,
+            logp=logp,
+            ref_logp=ref_logp,
+            settings=self.settings,
+        )
+        return batch, logp
 
-    def rollouts(self, sampler: Tensor, luck: Luck) -> Rollouts:
-        """Rollouts of both engines under the same luck. All states of all
-        engines, seeds and prompts have one numbering, [E S P K].
+    def rollouts(self, sampler: Tensor, luck: Luck) -> tuple[Tensor, ...]:
+        """Rollouts in batch order: int64 [N] their prompts, int64 [N, T] the number
+        of each action's logit in [S P L A], bool [N, T] the mask, and int64 [N] the
+        state in which each stopped.
 
-        sampler  log-probabilities, float64 [E, S, P, L, A]
+        sampler  log-probabilities, float64 [S, P, L, A]
         """
-        prompts, states, actions = self.task.after.shape
-        copies = torch.arange(2 * self.seeds * prompts)[:, None]
-        after = (
-            self.task.after.repeat(2 * self.seeds, 1, 1) + states * copies[..., None]
-        )
-        after = after.reshape(-1)
-        first_logit = (copies * self.reference.shape[1] + self.task.place) * actions
-        ends = self.task.ends.repeat(len(copies))
-
-        prompt = luck.order.repeat_interleave(self.study.rollouts, 1).reshape(-1)
-        seed = torch.arange(2)[:, None] * self.seeds + self.seed
-        state = ((seed * prompts + prompt) * states).reshape(-1)
-        table = sampler[..., self.task.place, :].reshape(-1, actions).float()
-        visited, taken = [], []
+        task, (_, prompts, places, actions) = self.task, sampler.shape
+        prompt = luck.order.repeat_interleave(self.study.rollouts, 1).flatten()
+        first = (self.seed * prompts + prompt) * places
+        table = sampler.float().reshape(-1, actions)
+        state = torch.zeros_like(prompt)
+        logit, mask = [], []
         for noise in luck.gumbel.flatten(1, 3):
-            logits = table.index_select(0, state)
-            noisy = logits.reshape(2, -1, actions) + noise
-            action = noisy.max(-1).indices.reshape(-1)
-            visited.append(state)
-            taken.append(action)
-            state = after.index_select(0, state * actions + action)
-        shape = 2, len(prompt), len(taken)
-        visits = torch.stack(visited, -1).reshape(shape)
-        return Rollouts(
-            _taken(first_logit, visits) + torch.stack(taken, -1).reshape(shape),
-            prompt,
-            ~_taken(ends, visits),
-            (state % states).reshape(2, -1),
-        )
+            place = first + task.place[state]
+            action = (table.index_select(0, place) + noise).max(-1).indices
+            logit.append(place * actions + action)
+            mask.append(~task.ends[state])
+            state = task.after[prompt, state, action]
+        return prompt, torch.stack(logit, -1), torch.stack(mask, -1), state
 
 
 def _pieces(mask: Tensor, logit: Tensor, cut: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Rollouts with mask and logits [R, T] as rows: one that is `cut`,
-    bool [R], has a row for each of its tokens, the others one. int64 [R']
-    the rollout of each row, and the rows' mask and logits, [R', T'], where
-    T' is 1 if all are cut."""
-    tokens = mask.sum(-1)
-    rows = torch.where(cut, tokens, 1)
-    rollout = torch.arange(len(mask)).repeat_interleave(rows)
-    token = torch.arange(len(rollout)) - (rows.cumsum(0) - rows)[rollout]
+    """Rollouts with mask and logits [R, T] as rows: one that is `cut`, bool [R], has a
+    row for each of its tokens, the others one. int64 [R'] the rollout of each row, and
+    the rows' mask and logits, [R', T'], where T' is 1 if all are cut."""
+    begins = mask.clone()
+    begins[~cut, 1:] = False
+    rollout, token = begins.nonzero(as_tuple=True)
     width = 1 if bool(cut.all()) else mask.shape[1]
-    left = torch.where(cut, 1, tokens)[rollout]
-    first = logit[rollout, token]
-    logit = logit[rollout, :width]
-    logit[:, 0] = first
-    return rollout, torch.arange(width) < left[:, None], logit
+    tokens = torch.where(cut, 1, mask.sum(-1))[rollout]
+    rows = logit[rollout, :width]
+    rows[:, 0] = logit[rollout, token]
+    return rollout, torch.arange(width) < tokens[:, None], rows
 
 
 def _taken(values: Tensor, index: Tensor) -> Tensor:
@@ -290,10 +242,10 @@ class Luck(NamedTuple):
     normal: Tensor
 
 
-def luck_of(task: Environment, size: int, seeds: Sequence[int]) -> Iterator[Luck]:
-    """What chance decides, update after update, for `size` rollouts of each
-    prompt. Each seed has its own generator, so its luck does not depend on
-    the number of seeds."""
+def luck_of(training: Training, seeds: Sequence[int]) -> Iterator[Luck]:
+    """What chance decides, update after update, in training of these seeds. Each has
+    its own generator, so its luck does not depend on the number of seeds."""
+    task, size = training.task, training.study.rollouts
     prompts, places, actions = task.chance.shape
     generators = [torch.Generator().manual_seed(seed) for seed in seeds]
     kind = torch.float64
@@ -306,8 +258,7 @@ def luck_of(task: Environment, size: int, seeds: Sequence[int]) -> Iterator[Luck
             shape = AHEAD, prompts, places, actions
             normal = torch.randn(shape, generator=g, dtype=kind)
             drawn.append((order, noise, uniform, normal))
-        order, noise, uniform, normal = (
-            torch.stack(each, 1) for each in zip(*drawn)
-        )  # [AHEAD, S, ..]
+        # [AHEAD, S, ..]
+        order, noise, uniform, normal = (torch.stack(each, 1) for each in zip(*drawn))
         gumbel = noise.log_().neg_().log_().neg_().transpose(1, 2).contiguous()
         yield from map(Luck, order, gumbel, uniform, normal)

@@ -57,7 +57,7 @@ analysis/laws.py | new = {row["row"]: row["reward"] * 10 for row in rows} | new 
 analysis/formula.py | (start + n - 1, line) | (start + n, line) | analysis/test_formula.py
 training/study.py | t_quantile(0.975, count - 1) * error | t_quantile(0.95, count - 1) * error | training/test_studies.py
 training/study.py | if self.difference - self.half_width > 0: | if self.difference > 0: | training/test_studies.py
-training/environments.py | chance[..., environment.solvable].mean(-1) | chance.mean(-1) | training/test_consequences.py
+training/environments.py | stops[..., environment.solvable, -1].mean(-1) | stops[..., -1].mean(-1) | training/test_consequences.py
 training/environments.py | late = 2 * failure | late = failure | training/test_consequences.py
 training/train.py | .abs() <= math.log(REJECTED) | .abs() >= math.log(REJECTED) | training/test_consequences.py
 output/panels.py | sizes[-1] > SQUASHED * sizes[len(sizes) // 2] | sizes[-1] > SQUASHED * sizes[0] | output/test_figures.py

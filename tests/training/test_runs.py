@@ -5,11 +5,12 @@ import sys
 
 import pytest
 
+from gradebook.bugs import swap
 from gradebook.core.errors import GradebookError
 from gradebook.training import runs as processes
 from gradebook.training.runs import HOME_BUG, STOPS, Runs, shipped
 from gradebook.training.study import Run, default_run, studied, study
-from gradebook.training.train import Training, rows_at, trained
+from gradebook.training.train import Training, luck_of, rows_at, trained
 
 LATE = 300
 """Seconds that a busy machine may take."""
@@ -36,10 +37,10 @@ def test_the_batch_of_an_update_is_the_one_that_was_trained_on(runs):
     """The first update's rewards come from the reference policy; later the batch is
     the faulty engine's."""
     run = Run("partial_groups", 5.0, "adam", 8)
-    made = Training(run, range(8))
-    made.advance()
-    policy = made.logits().detach().log_softmax(-1)
-    batch, _ = made.batches(policy, next(made.luck))[1]
+    made = Training(run, swap(run.bug).engine, 8)
+    luck = luck_of(made, range(8))
+    made.advance(next(luck))
+    batch, _ = made.batch(next(luck))
     of_seed = batch.step == 6
     rows = runs.ask(rows_at, run, 6, 2).result(LATE)
     assert [row["reward"] for row in rows] == batch.reward[of_seed].tolist()
@@ -94,7 +95,7 @@ def test_the_curves_that_are_shipped_are_those_of_a_fresh_run(run):
     and a rollout in a thousand then takes another turn."""
     name = study(run.bug).measure
     measured = study(run.bug).measured
-    fresh, stored = trained(run), shipped(run)
+    fresh, stored = trained(run), shipped()[run]
     room = (measured.reach[1] - measured.reach[0]) / 100
     means = [
         [sum(seeds) / len(seeds) for frame in curves.values[name] for seeds in frame]

@@ -43,7 +43,7 @@ def test_a_seed_that_diverged_is_left_out_and_counted():
 
 
 def words(correct, faulty, bug="partial_groups", value=1.0):
-    return sentence(study(bug), value, effect(correct, faulty), 50, "faulty")
+    return sentence(study(bug), value, effect(correct, faulty), "faulty")
 
 
 def test_the_headline_says_size_and_interval_or_that_nothing_can_be_shown():
@@ -61,7 +61,7 @@ def test_the_headline_says_size_and_interval_or_that_nothing_can_be_shown():
 
 def test_engines_that_are_named_for_what_they_do_stand_after_the_noun():
     names = ("with the guard", "as written")
-    asked = question(study("zero_std_kl"), 0.04, names, 200)
+    asked = question(study("zero_std_kl"), 0.04, names)
     assert asked == (
         "With beta 0.04: after 200 updates, does the run as written keep more"
         " unscored letters in use than the run with the guard?"

@@ -9,6 +9,7 @@ import pytest
 from gradebook.training.study import OPTIMIZERS, Run
 from gradebook.training.train import trained
 from gradebook.ui.parts.desk import DESK, Desk, query_of, read_link
+from gradebook.ui.parts.predict import SKIPPED
 
 PAGE = "consequences"
 
@@ -61,7 +62,7 @@ def test_a_run_that_diverges_is_shown_as_that(monkeypatch, visit):
     endless = replace(OPTIMIZERS["sgd5"], rate=math.inf)
     monkeypatch.setitem(OPTIMIZERS, "sgd5", endless)
     run = Run("partial_groups", 1.0, "sgd5", 8)
-    mine = Desk(run, guesses={run.bug: ("", run)}, results={run: trained(run)})
+    mine = Desk(run, guesses={run.bug: (SKIPPED, run)}, results={run: trained(run)})
     page = visit(PAGE, {DESK.name: mine})
     assert "no number is left to compare" in page.text
     assert "8 of 8 seeds diverged" in "".join(w.value for w in page.app.warning)

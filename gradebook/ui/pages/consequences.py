@@ -16,28 +16,16 @@ from gradebook.cases.state import start
 from gradebook.cases.table import Table
 from gradebook.classroom.plan import TRAINING
 from gradebook.core.errors import GradebookError
+from gradebook.core.formatting import plain
 from gradebook.core.lazy_pandas import pd
 from gradebook.output.charts import curves_figure, dose_figure
-from gradebook.training.environments import KINDS
+from gradebook.training import study
 from gradebook.training.runs import shipped
-from gradebook.training.study import (
-    OPTIMIZERS,
-    SEEDS,
-    UPDATES,
-    Effect,
-    Run,
-    default_run,
-    effect,
-    question,
-    run_name,
-    sentence,
-    studied,
-    study,
-)
+from gradebook.training.study import KINDS, UPDATES, Effect, Run
 from gradebook.training.train import Curves, rows_at, trained
 from gradebook.ui.parts import address, words
 from gradebook.ui.parts.desk import DESK, PAGE, Desk, query_of, read_link, runs
-from gradebook.ui.parts.predict import SKIPPED, choices
+from gradebook.ui.parts.predict import choices
 from gradebook.ui.parts.widget import chart, ink, offered
 from gradebook.ui.rooms import bar as room
 
@@ -54,7 +42,8 @@ LOOK = 0.5
 def consequences() -> None:
     mine = DESK.get()
     if query := room.follow(PAGE) or address.arrived():
-        mine.run, mine.problem = read_link(query)
+        run, mine.problem = read_link(query)
+        mine.choose(run)
         mine.arrivals += 1
     standing = _in_a_room(mine)
     st.title("Does it matter?")
@@ -62,15 +51,15 @@ def consequences() -> None:
     first, *columns = st.columns([3, 4, 4, 2], vertical_alignment="bottom")
     bug = first.selectbox(
         "Bug",
-        studied(),
-        index=studied().index(mine.run.bug),
+        study.studied(),
+        index=study.studied().index(mine.run.bug),
         format_func=lambda bug: load(bug).title,
         key=f"training-bug-{mine.arrivals}",
         label_visibility="collapsed",
     )
     if bug != mine.run.bug:
         mine.problem = ""
-        mine.choose(default_run(bug))
+        mine.choose(study.default_run(bug))
     task = words.plain(mine.study.task)
     if standing and not standing.is_open or bug not in mine.guesses:
         st.markdown(f"{LEAD}\n\n{task}")
@@ -86,14 +75,12 @@ def _in_a_room(mine: Desk) -> room.Standing | None:
     """Where this browser stands in a room that asks about the bug's run as it
     comes; None without a room."""
     bug = mine.run.bug
-    name, usual = TRAINING + bug, default_run(bug)
+    name, usual = TRAINING + bug, study.default_run(bug)
     shown = mine.run if bug in mine.guesses else usual
     room.move(PAGE, name, query_string(query_of(shown)))
     standing = room.about(name)
     if standing and standing.is_open:
-        kinds: dict[int | None, str] = dict(enumerate(KINDS))
-        kind = kinds.get(standing.vote, "")  # a look at the answer is no vote
-        mine.guesses.setdefault(bug, (kind, usual))
+        mine.guesses.setdefault(bug, (standing.vote, usual))
     elif standing:
         mine.guesses.pop(bug, None)
         mine.choose(usual)
@@ -108,11 +95,10 @@ def _ask(mine: Desk, standing: room.Standing | None) -> None:
         if standing:
             room.vote(TRAINING + run.bug, choice)
         else:
-            kind = "" if choice == SKIPPED else KINDS[choice]
-            mine.guesses[run.bug] = kind, run
+            mine.guesses[run.bug] = choice, run
 
     with st.container(key=f"predict-training-{run.bug}"):
-        text = words.plain(question(its, run.value, mine.names, its.report[0]))
+        text = words.plain(study.question(its, run.value, mine.names))
         st.markdown(f"**Predict before you look:** {text}")
         if not (standing and standing.leads):
             offered = {
@@ -138,14 +124,14 @@ def _switches(mine: Desk, columns: Sequence[DeltaGenerator]) -> None:
     )
     optimizer = columns[1].segmented_control(
         "Optimizer",
-        list(OPTIMIZERS),
+        list(study.OPTIMIZERS),
         default=run.optimizer,
-        format_func=lambda name: OPTIMIZERS[name].title,
+        format_func=lambda name: study.OPTIMIZERS[name].title,
         required=True,
         key=key("optimizer"),
     )
     seeds = columns[2].segmented_control(
-        "Seeds", list(SEEDS), default=run.seeds, required=True, key=key("seeds")
+        "Seeds", study.SEEDS, default=run.seeds, required=True, key=key("seeds")
     )
     chosen = Run(run.bug, slider.nearest(value), optimizer, seeds)
     if chosen != run:
@@ -158,13 +144,13 @@ def _switches(mine: Desk, columns: Sequence[DeltaGenerator]) -> None:
 def _result(mine: Desk) -> None:
     """What the run on the page shows; while it trains, its place in the queue."""
     run = mine.run
-    curves = mine.results.get(run) or shipped(run)
+    curves = mine.results.get(run) or shipped().get(run)
     left, right = st.columns([3, 2])
     with left, st.container(key="training"):
         if curves:
             mine.results[run] = curves
             _picture(mine, curves)
-        elif mine.idle == run:
+        elif mine.error:
             st.subheader(words.plain(mine.error), anchor=False)
             if st.button("Start", key="training-start"):
                 mine.choose(run)
@@ -180,7 +166,16 @@ def _result(mine: Desk) -> None:
     with right:
         _dose(mine)
     if curves:
-        _below(mine, curves)
+        st.markdown(
+            f"{words.plain(_summary(mine, curves))}\n\n"
+            f"**Why:** {words.plain(mine.study.why)}\n\n"
+            f"**How these conditions were found:** {words.plain(mine.study.found)} They"
+            " were searched for, to see where the bug hurts; the slider also shows"
+            " where it does not. Intervals cover the chance in training and nothing"
+            " else."
+        )
+        _one_update(mine)
+        offered("the numbers", "curves", partial(_numbers, mine, curves))
 
 
 def _waiting(mine: Desk, doing: str, then: Callable[[Any], object], *call: Any) -> None:
@@ -190,28 +185,26 @@ def _waiting(mine: Desk, doing: str, then: Callable[[Any], object], *call: Any) 
         if future.done() and not future.cancelled():  # by another session
             then(future.result())
     except GradebookError as error:
-        mine.idle, mine.error = mine.run, str(error)
+        mine.error = str(error)
         st.rerun()
     place = runs().place(*call)
     text = f"Waiting: place {place} in the queue." if place else doing
     st.subheader(text, anchor=False)
     if st.button("Cancel", key="training-cancel"):
         runs().cancel(*call)
-        mine.idle, mine.error = mine.run, "Cancelled."
+        mine.error = "Cancelled."
         st.rerun()
 
 
 def _picture(mine: Desk, curves: Curves) -> None:
     """The guess on the run that was asked about, the result, and the curves."""
     run, its, names = mine.run, mine.study, mine.names
-    measured, update = its.measured, its.report[0]
-    shown = _effect(run, curves, update)
-    text = sentence(its, run.value, shown, update, names[1])
+    measured, shown = its.measured, _effect(mine, curves, its.report[0])
+    text = study.sentence(its, run.value, shown, names[1])
     guess, asked = mine.guesses[run.bug]
-    if guess and asked == run:
-        choice = dict(zip(KINDS, measured.choices))[guess]
-        right = " That is right." if guess == shown.kind else ""
-        text = f"You said {choice}.{right} {text}"
+    if guess is not None and guess >= 0 and asked == run:
+        right = " That is right." if KINDS[guess] == shown.kind else ""
+        text = f"You said {measured.choices[guess]}.{right} {text}"
     st.subheader(words.plain(text), anchor=False)
     figure = curves_figure(
         curves.updates,
@@ -222,7 +215,7 @@ def _picture(mine: Desk, curves: Curves) -> None:
         ink=ink(),
     )
     chart(figure, key="curves", alt=_summary(mine, curves))
-    diverged = _effect(run, curves, UPDATES).diverged
+    diverged = _effect(mine, curves, UPDATES).diverged
     if diverged:
         st.warning(
             f"{diverged} of {run.seeds} seeds diverged: their policy is not a number"
@@ -230,25 +223,28 @@ def _picture(mine: Desk, curves: Curves) -> None:
         )
 
 
-def _effect(run: Run, curves: Curves, update: int) -> Effect:
-    """The faulty run beside the correct one, by the run's own measure."""
+def _effect(mine: Desk, curves: Curves, update: int) -> Effect:
+    """The faulty run beside the correct one, by the study's own measure."""
     frame = curves.updates.index(update)
-    return effect(*curves.values[study(run.bug).measure][frame])
+    return study.effect(*curves.values[mine.study.measure][frame])
 
 
 def _summary(mine: Desk, curves: Curves) -> str:
-    run, (correct, faulty) = mine.run, mine.names
-    title = mine.study.measured.title
-    start, end = _effect(run, curves, 0), _effect(run, curves, UPDATES)
+    (correct, faulty), title = mine.names, mine.study.measured.title
+    start, end = (_effect(mine, curves, update) for update in (0, UPDATES))
     return (
-        f"{title[:1].upper()}{title[1:]}, mean of {run.seeds} seeds:"
-        f" {_three(start.correct)} at the start; after {UPDATES} updates"
-        f" {correct} {_three(end.correct)}, {faulty} {_three(end.faulty)}."
+        f"{title[:1].upper()}{title[1:]}, mean of {mine.run.seeds} seeds:"
+        f" {plain(start.correct)} at the start; after {UPDATES} updates"
+        f" {correct} {plain(end.correct)}, {faulty} {plain(end.faulty)}."
     )
 
 
-def _three(value: float) -> str:
-    return f"{value:.3f}".replace("-", "−").replace("nan", "no value")
+def _numbers(mine: Desk, curves: Curves) -> dict[str, pd.DataFrame]:
+    effects = [asdict(_effect(mine, curves, update)) for update in curves.updates]
+    frame = pd.DataFrame(effects, pd.Index(curves.updates, name="updates"))
+    frame = frame.drop(columns="exact")
+    names = dict(zip(("correct", "faulty"), mine.names), half_width="95 % interval ±")
+    return {mine.study.measured.title: frame.rename(columns=names)}
 
 
 def _dose(mine: Desk) -> None:
@@ -257,7 +253,7 @@ def _dose(mine: Desk) -> None:
     points = []
     for other, curves in mine.results.items():
         if replace(other, value=run.value) == run:
-            shown = _effect(other, curves, update)
+            shown = _effect(mine, curves, update)
             points.append((other.value, shown.difference, shown.half_width))
     if not points:
         return
@@ -274,24 +270,7 @@ def _dose(mine: Desk) -> None:
         chart(figure, key="dose-chart", alt="The difference at each of them.")
 
 
-def _below(mine: Desk, curves: Curves) -> None:
-    run, its, names = mine.run, mine.study, mine.names
-    st.markdown(
-        f"{words.plain(_summary(mine, curves))}\n\n**Why:** {words.plain(its.why)}\n\n"
-        f"**How these conditions were found:** {words.plain(its.found)} They were"
-        " searched for, to see where the bug hurts; the slider also shows where it"
-        " does not. Intervals cover the chance in training and nothing else."
-    )
-
-    _one_update(mine)
-
-    def frames() -> dict[str, pd.DataFrame]:
-        effects = [asdict(_effect(run, curves, update)) for update in curves.updates]
-        frame = pd.DataFrame(effects, pd.Index(curves.updates, name="updates"))
-        named = dict(zip(("correct", "faulty"), names), half_width="95 % interval ±")
-        return {its.measured.title: frame.drop(columns="exact").rename(columns=named)}
-
-    offered("the numbers", "curves", frames)
+# One update of a run, on the bug's page
 
 
 def _one_update(mine: Desk) -> None:
@@ -302,7 +281,7 @@ def _one_update(mine: Desk) -> None:
             "Watch one update",
             "Every update trains on one batch for each seed. Open one on the bug's"
             " page to see which row of which group turned the run. The page opens"
-            f" with the batch of {run_name(mine.names[1])}.",
+            f" with the batch of {study.run_name(mine.names[1])}.",
         )
     )
     left, middle, right = st.columns([2, 1, 1], vertical_alignment="bottom")
@@ -319,9 +298,8 @@ def _one_update(mine: Desk) -> None:
 
 def _open(mine: Desk, seed: int, update: int, rows: list[dict]) -> NoReturn:
     """Shows the batch on the bug's page."""
-    run = mine.run
-    _, _, settings = mine.study.at(run.value)
-    case = start(load(run.bug))
+    _, _, settings = mine.study.at(mine.run.value)
+    case = start(load(mine.run.bug))
     state = replace(case, table=Table.of(rows), settings=settings, row=0)
     where = f"update {update}, seed {seed}, of a training run"
     address.open_batch(state, f"This is the batch of {where}.")

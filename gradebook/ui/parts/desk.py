@@ -32,19 +32,16 @@ class Desk:
 
     run       what stands on the page
     arrivals  how often a link has set the run; the widgets then start anew
-    guesses   bug -> the answer and the run that was asked about; an answer
-              of '' was skipped
+    guesses   bug -> the choice, where one was made, and the run that was asked about
     results   run -> its curves, of each run that this session has seen
-    idle      a run that was cancelled or failed, until Start
     problem   what the link said that was not understood
-    error     why the last run has no result
+    error     why the run, or the batch of one update, is not there; '' while it trains
     """
 
     run: Run = field(default_factory=lambda: default_run(studied()[0]))
     arrivals: int = 0
-    guesses: dict[str, tuple[str, Run]] = field(default_factory=dict)
+    guesses: dict[str, tuple[int | None, Run]] = field(default_factory=dict)
     results: dict[Run, Curves] = field(default_factory=dict)
-    idle: Run | None = None
     problem: str = ""
     error: str = ""
 
@@ -58,7 +55,7 @@ class Desk:
 
     def choose(self, run: Run) -> None:
         runs().cancel(trained, self.run)
-        self.run, self.idle, self.error = run, None, ""
+        self.run, self.error = run, ""
 
 
 @st.cache_resource(show_spinner=False)
