@@ -58,8 +58,8 @@ def test_the_reach_before_the_answer(correct, places, due):
 
 
 def test_the_axis_widens_only_for_a_value_beyond_it():
-    assert view.widened(2, [1.5, -2]) == 2
-    assert view.widened(2, [-2.236]) == 2.5
+    assert view.round_up([2, 1.5, -2]) == 2
+    assert view.round_up([2, -2.236]) == 2.5
 
 
 def test_a_room_covers_a_case_that_was_answered_until_it_is_answered_there():

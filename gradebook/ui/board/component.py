@@ -95,7 +95,8 @@ def _drawn(draft: Draft, link: str) -> str:
     panel = Panel(shown["title"], sides[0], faulty, flips)
     texts = zip(rewards, zip(*shown["text"]))
     beside = [f"reward {reward}: {' → '.join(both)}" for reward, both in texts]
-    lines = (data["title"], data["summary"], f"Gradebook, case {data['name']}: {link}")
+    source = f"Gradebook, case {data['name']}: {link}"
+    lines = (draft.scenario.title, data["summary"], source)
     return rows_picture(panel, prompts, squashes([panel]), beside=beside, lines=lines)
 
 

@@ -14,8 +14,7 @@ from typing import Any
 from torch import Tensor
 
 from gradebook.analysis import challenges
-from gradebook.cases.case import OF_ENGINES, Agree, Bounds, Challenge, Differ
-from gradebook.core.formatting import counted, minus, pair, plain, settled, signed
+from gradebook.core.formatting import minus, pair, plain, settled, signed
 from gradebook.engine.pipeline import Trace
 from gradebook.output.panels import panels, telling, written
 from gradebook.ui.board.view import view
@@ -107,37 +106,8 @@ def challenge(draft: Draft, progress: Progress) -> dict[str, Any] | None:
         "solved": not missing,
         "shown": number in shown,
         "missing": minus(missing),
-        "live": minus(_live(draft, task)),
         "row": rows[0] if len(rows) == 1 else None,
     }
-
-
-ADVANTAGES = (*OF_ENGINES, "correct shift", "faulty shift")
-"""Numbers of conditions that are read off an engine's advantage."""
-
-
-def _live(draft: Draft, task: Challenge) -> str:
-    """The number that decides the challenge, in a few words; "" where it is
-    no advantage."""
-    both = draft.comparison
-    for condition in task.solved:
-        match condition:
-            case Agree() | Differ():
-                differs = both.differs("advantage") | both.gradient_differs
-                count = int(differs.sum())
-                verb = "differs" if count == 1 else "differ"
-                return f"{counted(count, 'row')} {verb}"
-            case Bounds(of=number) if number in ADVANTAGES:
-                row, rows = draft.scenario.focus, condition.some or condition.every
-                if isinstance(rows, tuple):
-                    row = rows[0]
-                if row >= both.batch.rows:
-                    return f"no row {row}"
-                traces = both.correct, both.faulty
-                correct, faulty = (float(trace.advantage[row]) for trace in traces)
-                texts = pair(correct, faulty)
-                return f"row {row}: {texts[number.startswith('faulty')]}"
-    return ""
 
 
 def path(draft: Draft, covered: bool) -> dict[str, Any] | None:

@@ -64,11 +64,7 @@ BASELINES = {
 
 
 def view(
-    draft: Draft,
-    *,
-    kind: str,
-    covered: bool,
-    places: Sequence[float] = (),
+    draft: Draft, *, kind: str, covered: bool, places: Sequence[float] = ()
 ) -> dict[str, Any]:
     """The board's data, from the draft as it stands.
 
@@ -76,34 +72,33 @@ def view(
     covered  True keeps everything faulty out
     places   where the question's choices lie on the axis of the result
     """
-    state, table = draft.state, draft.table
+    state, table, both = draft.state, draft.table, draft.comparison
+    batch, came = both.batch, draft.original.batch
     names = state.scenario.engine_names
     rows, columns = len(table), [COLUMNS[name] for name in table.columns]
     stages = {bug(name).stage for name in state.bugs}
     say, hollow = next((HOLLOW[s] for s in sorted(stages & {*HOLLOW})), COUNTED)
-    batch = draft.comparison.batch
     is_drawn = batch.rows == rows  # else these are the results of other rows
-    traces = [draft.comparison.correct]
-    if not covered:
-        traces.append(draft.comparison.faulty)
+    traces = [both.correct] if covered else [both.correct, both.faulty]
     causes = [no_cause(rows) for _ in traces]
     if is_drawn:
         scaled = not stages.isdisjoint(SCALED)
         causes = [_cause(batch, trace, say, scaled) for trace in traces]
-    panels = _panels(draft, kind, covered)
+    panels = _panels(draft, kind, covered, places)
     # The panel whose numbers stand beside the picture: the first that differs.
     numbered = next((n for n, panel in enumerate(panels) if panel["differ"]), 0)
-    for panel, (_, values) in zip(panels, results(draft.original, kind)):
-        asked = places if panel is panels[numbered] else ()
-        start = covered_reach(map(settled, values[0].tolist()), asked)
-        drawn = chain(*panel["engines"], *panel.get("ghosts", ()))
-        panel["reach"] = [start, widened(start, (x for x in drawn if x is not None))]
-    came, shown = draft.original.batch, panels[numbered]
+    shown = panels[numbered]
+    summary = in_words(shown["title"], rows, shown["differ"], shown["flips"])
+    if not rows:
+        summary = "The batch has no rows."
+    elif covered:
+        summary = f"Shown: {names[0]}. Hidden: {names[1]}."
+        if draft.edited:
+            summary += " The question is about the original batch."
     same_rows = draft.edited and came.rows == rows
     refusals = [why for _, why in draft.refused.values()]
     data: dict[str, Any] = {
         "name": draft.scenario.name,
-        "title": draft.scenario.title,
         "epoch": draft.epoch,
         "ack": draft.ack,
         "row": draft.row,
@@ -130,40 +125,37 @@ def view(
         "baseline": BASELINES.get(batch.settings.baseline, ""),
         "hollow": hollow,
         "causes": causes,
-        "summary": in_words(shown["title"], rows, shown["differ"], shown["flips"]),
+        "summary": summary,
     }
-    if not rows:
-        data["summary"] = "The batch has no rows."
-    elif covered:
-        data["summary"] = f"Shown: {names[0]}. Hidden: {names[1]}."
-        if draft.edited:
-            data["summary"] += " The question is about the original batch."
     if "advantage" in stages and is_drawn:
         data["second"] = [_values(trace.standardized) for trace in traces]
     return data
 
 
-def _panels(draft: Draft, kind: str, covered: bool) -> list[dict[str, Any]]:
-    """One axis each, without its reach. There are no values where the last good
-    batch had other rows."""
+def _panels(
+    draft: Draft, kind: str, covered: bool, places: Sequence[float]
+) -> list[dict[str, Any]]:
+    """One axis each. There are no values where the last good batch had other rows."""
     rows, sides = len(draft.table), 1 if covered else 2
-    came, panels = draft.original, []
+    came, panels = dict(results(draft.original, kind)), []
     for title, values in results(draft.comparison, kind):
         if len(values[0]) != rows:
             values = (torch.full((rows,), math.nan),) * 2
-        correct, faulty = values[0].tolist(), values[sides - 1].tolist()
-        texts = [pair(*both)[:sides] for both in zip(correct, faulty)]
-        panel = {
+        before = came.get(title, values)
+        texts = [pair(*both)[:sides] for both in zip(*(v.tolist() for v in values))]
+        panel: dict[str, Any] = {
             "title": title,
             "engines": [_values(side) for side in values[:sides]],
             "text": [list(side) for side in zip(*texts)] or [[]] * sides,
             "differ": [] if covered else _where(~same(*values)),
             "flips": [] if covered else _where(flips(*values)),
         }
+        if draft.edited and title in came and len(before[0]) == rows:
+            panel["ghosts"] = [_values(side) for side in before[:sides]]
+        start = covered_reach(map(settled, before[0].tolist()), places)
+        drawn = chain(*panel["engines"], *panel.get("ghosts", ()))
+        panel["reach"] = [start, round_up([start, *drawn])]
         panels.append(panel)
-    if draft.edited and came.batch.rows == rows:
-        for panel, (_, values) in zip(panels, results(came, kind)):
-            panel["ghosts"] = [_values(side) for side in values[:sides]]
     return panels
 
 
@@ -241,30 +233,17 @@ FAR = 5
 """A choice beyond so many reaches does not widen the axis."""
 
 
-def round_up(size: float) -> float:
-    """The least end of an axis that holds this size."""
-    if not size > 0:
+def covered_reach(correct: Iterable[float], places: Iterable[float] = ()) -> float:
+    """The reach before the answer, with the choices that lie near."""
+    reach = round_up([HEADROOM * x for x in correct if math.isfinite(x)])
+    return round_up([reach, *(x for x in places if abs(x) <= FAR * reach)])
+
+
+def round_up(values: Iterable[float | None]) -> float:
+    """The least end of an axis that holds these values; 1 for none."""
+    size = max((abs(x) for x in values if x), default=0.0)
+    if not size:
         return 1.0
     power = 10.0 ** math.floor(math.log10(size))
-    return next(
-        float(f"{end * power:.3g}") for end in ROUND if end * power >= size * (1 - 1e-9)
-    )
-
-
-def covered_reach(correct: Iterable[float], places: Iterable[float] = ()) -> float:
-    """The reach before the answer.
-
-    places  where the choices lie on this axis
-    """
-    reach = round_up(HEADROOM * _largest(correct))
-    return widened(reach, (place for place in places if abs(place) <= FAR * reach))
-
-
-def widened(reach: float, values: Iterable[float]) -> float:
-    """The reach that holds these values, too."""
-    largest = _largest(values)
-    return reach if largest <= reach * (1 + 1e-9) else round_up(largest)
-
-
-def _largest(values: Iterable[float]) -> float:
-    return max((abs(x) for x in values if math.isfinite(x)), default=0.0)
+    ends = (float(f"{end * power:.3g}") for end in ROUND)
+    return next(end for end in ends if end >= size * (1 - 1e-9))
