@@ -3,8 +3,11 @@ who is affected, and what can be taken home."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from contextlib import suppress
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
+from typing import Any
 
 import streamlit as st
 
@@ -37,9 +40,9 @@ def the_code(bug: Swap, scenario: Scenario) -> None:
     changes = (source for source in scenario.sources if source.commit)
     source = next(changes, scenario.sources[0])
     st.markdown(words.titled("The code of both engines", level=3))
-    html = ""
-    listings = zip(scenario.engine_names, beside(bug.correct, bug.faulty))
-    for engine, (name, listing) in zip(("correct", "faulty"), listings):
+    html, listings = "", beside(bug.correct, bug.faulty)
+    sides = zip(("correct", "faulty"), scenario.engine_names, listings)
+    for engine, name, listing in sides:
         mark = f' class="off-{engine[0]}"'
         lines = "".join(
             f"<span{mark if line.differs else ''}>{safe(line.text) or ' '}</span>"
@@ -66,27 +69,26 @@ def affected(scenario: Scenario) -> None:
     st.markdown(words.titled("Am I affected?"))
     with st.container(key="affected"):
         affected_release(scenario.bug)
-    versions = f"- **Versions:** {words.plain(report.versions)}\n"
-    keys = "\n".join(f"  - `{key}`" for key in report.keys)
-    sources = "\n".join(f"- {cited(source)}" for source in scenario.sources)
+    facts = {
+        "Trainer": words.plain(report.trainer),
+        "Versions": words.plain(report.versions),
+        "Switched on by": "".join(f"\n  - `{key}`" for key in report.keys),
+        "Where to look in your code": words.plain(report.look),
+        "Workaround": words.plain(report.workaround),
+    }
+    if last_seen(scenario.bug):
+        del facts["Versions"]  # measured above
+    lines = [f"- **{title}:** {text}" for title, text in facts.items()]
+    lines.append(f"\n**Status.** {words.plain(scenario.status_note)}")
+    sources = ["**Sources**\n", *(f"- {cited(source)}" for source in scenario.sources)]
     if scenario.kin:
-        sources += "\n\n**Related reports**\n"
+        sources.append("\n**Related reports**\n")
     for relative in scenario.kin:
         cites = "; ".join(map(cited, relative.sources))
-        sources += (
-            f"\n- **{words.plain(relative.title)}.** {words.plain(relative.text)}"
-        )
-        sources += f" {cites}." if cites else ""
-    left, right = st.columns(2, gap="large")
-    left.markdown(
-        f"- **Trainer:** {words.plain(report.trainer)}\n"
-        f"{'' if last_seen(scenario.bug) else versions}"
-        f"- **Switched on by:**\n{keys}\n"
-        f"- **Where to look in your code:** {words.plain(report.look)}\n"
-        f"- **Workaround:** {words.plain(report.workaround)}\n\n"
-        f"**Status.** {words.plain(scenario.status_note)}"
-    )
-    right.markdown(f"**Sources**\n\n{sources}")
+        text = words.plain(relative.text) + (f" {cites}." if cites else "")
+        sources.append(f"- **{words.plain(relative.title)}.** {text}")
+    for part, texts in zip(st.columns(2, gap="large"), (lines, sources)):
+        part.markdown("\n".join(texts))
     if dispute := load(scenario.bug).dispute:
         st.markdown(words.titled("Is it a bug? That is disputed"))
         views = {
@@ -113,50 +115,44 @@ def cited(source: Source) -> str:
 # Am I affected? What was measured of a bug, for a trainer and a version
 
 
-SEEN = "seen"
-NOT_SEEN = "not seen on these batches"
-NOT_MEASURED = "not measured"
-NOT_MEASURABLE = "not measurable this way"
 ANSWERS = {
-    SEEN: "Yes, {} has it.",
-    NOT_SEEN: "No sign of it in {}, on these batches.",
-    NOT_MEASURED: "Not known: {} was not measured.",
-    NOT_MEASURABLE: "Cannot tell for {}.",
+    "seen": "Yes, {} has it.",
+    "not seen on these batches": "No sign of it in {}, on these batches.",
+    "not measured": "Not known: {} was not measured.",
+    "not measurable this way": "Cannot tell for {}.",
 }
 
 
 def status(bug: str, package: str, version: str) -> tuple[str, str]:
-    """What was measured of a bug in a release, as one of the four words, and what
-    that rests on. Never a neighbour's value."""
+    """What was measured of a bug in a release, as one of the ANSWERS, and what that
+    rests on. Never a neighbour's value."""
     where = last_seen(bug)
     if not where:
         return (
-            NOT_MEASURABLE,
+            "not measurable this way",
             "A probe gives groups of rewards, and this bug needs more: tokens, masks,"
             " EOS, texts or the loss. Its report says which versions have it.",
         )
     release = (package, version)
     lines = [x for x in measured() if (x["package"], x["version"]) == release]
     if not lines:
-        return (
-            NOT_MEASURED,
-            f"If it is installed, `gradebook probe --trainer {package}` measures"
-            f" it. Last seen in {where}.",
-        )
+        command = f"`gradebook probe --trainer {package}`"
+        sentence = f"If it is installed, {command} measures it. Last seen in {where}."
+        return "not measured", sentence
     date = lines[0]["measured_on"]
-    ways = {x["reached"]: x["default"] for x in lines if bug in x["bugs"]}
+    ways = [
+        f"`{line['reached']}` ({'the default' if line['default'] else 'opt-in'})"
+        for line in lines
+        if bug in line["bugs"]
+    ]
     if not ways:
         where = last_seen(bug, package) or where
-        measurements = f"{len(lines)} functions were measured on {date}."
-        return NOT_SEEN, f"{measurements} Last seen in {where}."
-    reached = "; ".join(
-        f"`{way}` ({'the default' if default else 'opt-in'})"
-        for way, default in ways.items()
-    )
-    sentence = f"Measured on {date}, with {reached}."
+        sentence = f"{len(lines)} functions were measured on {date}."
+        return "not seen on these batches", f"{sentence} Last seen in {where}."
+    sentence = f"Measured on {date}, with {'; '.join(dict.fromkeys(ways))}."
     if "fixed" in record_of(bug).status:
         sentence += " The report is marked fixed; this release shows it."
-    return SEEN, sentence
+    return "seen", sentence
 
 
 def last_seen(bug: str, package: str = "") -> str:
@@ -170,42 +166,39 @@ def last_seen(bug: str, package: str = "") -> str:
 
 
 def affected_release(bug: str) -> None:
-    """The question, two choices and the answer; first of the trainer that is
-    installed, else of one that shows the bug, else of the report's."""
-    likely = [line["package"] for line in newest() if bug in line["bugs"]]
+    """Two choices and the answer; first of the trainer that is installed, else of
+    one that shows the bug, else of the report's."""
     reported = record_of(bug).trainer.split(", ")
-    likely += [line["package"] for line in newest() if line["trainer"] in reported]
+    shows = [line for line in newest() if bug in line["bugs"]]
+    likely = shows + [line for line in newest() if line["trainer"] in reported]
     package, release = _release(f"affected-{bug}", likely)
     word, sentence = status(bug, package, release)
     st.markdown(f"**{ANSWERS[word].format(f'{package} {release}')}** {sentence}")
 
 
 def affected_bugs() -> None:
-    release = _release("affected", [])
-    body = []
-    for bug in BUGS:
-        word, sentence = status(bug, *release)
-        body.append([record_of(bug).title, word, sentence.replace("`", "")])
-    body.sort(key=lambda cells: [*ANSWERS].index(cells[1]))
+    release = _release("affected")
+    lines = [(record_of(bug).title, *status(bug, *release)) for bug in BUGS]
+    lines.sort(key=lambda cells: [*ANSWERS].index(cells[1]))
+    body = [[cell.replace("`", "") for cell in cells] for cells in lines]
     table(["bug", "", "what it rests on"], body, heads=1, label="bugs")
 
 
-def _release(key: str, likely: list[str]) -> tuple[str, str]:
-    """A package and a version, as chosen; first one that is installed."""
+def _release(key: str, likely: Sequence[dict[str, Any]] = ()) -> tuple[str, str]:
+    """A package and a version, as chosen; first one that is installed, else that of
+    the first of the `likely` lines."""
     packages = list(dict.fromkeys(line["package"] for line in measured()))
     installed = {}
     for package in packages:
-        try:
+        with suppress(PackageNotFoundError):
             installed[package] = version(package)
-        except PackageNotFoundError:
-            continue
-    first = packages.index([*installed, *likely, *packages][0])
+    first = [*installed, *(line["package"] for line in likely), *packages][0]
     trainer, release = st.columns(2)
-    package = trainer.selectbox("Trainer", packages, first, key=key)
-    choices = [installed[package]] if package in installed else []
+    package = trainer.selectbox("Trainer", packages, packages.index(first), key=key)
+    known = [installed.get(package), *reversed(versions(package))]
     chosen = release.selectbox(
         "Version",
-        list(dict.fromkeys([*choices, *reversed(versions(package))])),
+        list(filter(None, dict.fromkeys(known))),
         key=f"{key}-{package}",
         accept_new_options=True,
     )
@@ -219,9 +212,16 @@ def take_home(draft: Draft) -> None:
     """The section. Links and files are made when they are asked for."""
     state, name = draft.state, draft.scenario.name
     query, single = encode(state, covered=True), len(state.bugs) == 1
+    text = "Test and scenario file need exactly one bug."
+    if single:
+        text = (
+            "The **pytest file** needs only torch and pytest: call your own trainer in"
+            " the adapter at its top. The **scenario file** becomes a case of the"
+            " bug's page when you put it into `scenarios/`."
+        )
+        if draft.comparison.agree:
+            text += f" This batch {HIDES}; the case's own rows are in the test, too."
     st.markdown(words.titled("Take it home"))
-    text = "The **CSV** holds every stage of both engines. The board itself saves as"
-    text += " SVG or PNG."
     with st.container(horizontal=True):
         if single:
             link = whole(encode(state, covered=False))
@@ -229,17 +229,8 @@ def take_home(draft: Draft) -> None:
             download("pytest file", test, lambda: pytest_file(state, link).text)
             download("Scenario file", case, partial(scenario_file, state))
         download("CSV", f"{name}.csv", partial(csv, state))
-    if single:
-        text = (
-            "The **pytest file** needs only torch and pytest: call your own trainer in"
-            " the adapter at its top. The **scenario file** becomes a case of the"
-            f" bug's page when you put it into `scenarios/`. {text}"
-        )
-        if draft.comparison.agree:
-            text += f" This batch {HIDES}; the case's own rows are in the test, too."
-    else:
-        text += " Test and scenario file need exactly one bug."
-    st.markdown(text)
+    text += " The **CSV** holds every stage of both engines. The board itself saves as"
+    st.markdown(f"{text} SVG or PNG.")
     if too_long := excess(query):
         st.markdown(words.plain(too_long))
         return

@@ -18,6 +18,7 @@ from gradebook.analysis.shrink import shrink
 from gradebook.cases.scenario import bug as record_of
 from gradebook.core.errors import GradebookError
 from gradebook.core.formatting import minus, plain, settled, signed
+from gradebook.core.lazy_pandas import pd
 from gradebook.engine.pipeline import CORRECT
 from gradebook.output.charts import map_figure
 from gradebook.output.figures import stage_figure
@@ -37,13 +38,13 @@ def opened(draft: Draft) -> None:
     if stage not in comparison.stages:
         return
     row, names = draft.shown_row, draft.scenario.engine_names
-    text = words.titled(f"The stage `{stage}`", level=3)
-    text += words.plain(words.STAGES.get(stage, ""))
-    bug = draft.swap
-    if stage == bug.stage:
-        sentences = map(first_sentence, (bug.correct, bug.faulty))
-        pairs = zip(names, map(words.plain, sentences))
-        text += "\n\n" + "  \n".join(f"{name}: {sentence}" for name, sentence in pairs)
+    functions = [getattr(engine, stage) for engine in (CORRECT, draft.swap.engine)]
+    sentences = [words.plain(first_sentence(function)) for function in functions]
+    if len({*functions}) == 1:
+        text = sentences[0]
+    else:
+        text = "  \n".join(f"{name}: {line}" for name, line in zip(names, sentences))
+    text = words.titled(f"The stage `{stage}`", text, level=3)
     left, right = st.columns([13, 11], gap="large")
     with left:
         st.markdown(text, help=words.terms(text))
@@ -68,30 +69,28 @@ def choose(draft: Draft, edit: Mapping[str, Any]) -> None:
 def step(draft: Draft, by: int) -> None:
     """Opens the stage `by` places further along the path; where none is open, the
     first in which the engines differ."""
-    comparison, stages = draft.comparison, draft.comparison.stages
+    stages = draft.comparison.stages
     if draft.stage in stages:
         place = stages.index(draft.stage) + by
         draft.stage = stages[max(0, min(place, len(stages) - 1))]
     else:
-        draft.stage = (*comparison.diverging, *stages)[0]
+        draft.stage = (*draft.comparison.diverging, *stages)[0]
 
 
 def _numbers(draft: Draft, stage: str) -> None:
     """Both engines' results of one stage, row by row; of the loss, by its parts."""
     panel, names = stage_panel(draft.comparison, stage), draft.scenario.engine_names
-    head, digits, selected = ["row", "prompt"], 3, draft.row
-    labels = [[str(row), prompt] for row, prompt in enumerate(draft.prompts)]
+    head, digits, selected = "row, prompt", 3, draft.row
+    labels = [f"{row}, {prompt}" for row, prompt in enumerate(draft.prompts)]
     if stage == "loss":
-        head, digits, selected = [""], 6, -1
-        labels = [[part] for part in PARTS_OF_LOSS.values()]
+        head, labels, digits, selected = "", [*PARTS_OF_LOSS.values()], 6, -1
     body = [
-        [*label, *written(correct, faulty, digits), "≠" if differs else ""]
+        [label, *written(correct, faulty, digits), "≠" if differs else ""]
         for label, correct, faulty, differs in zip(
             labels, panel.correct, panel.faulty, panel.differs
         )
     ]
-    numbers = (len(head), len(head) + 1)
-    table([*head, *names, ""], body, numbers=numbers, selected=selected)
+    table([head, *names, ""], body, numbers=(1, 2), selected=selected)
 
 
 def workings(draft: Draft) -> None:
@@ -126,6 +125,8 @@ def _tokens(comparison: Comparison, row: int, names: tuple[str, str]) -> None:
         f" β = {batch.settings.beta:g}. A row that is not trained has no gradient."
     )
     weights = [plain(row_weight(batch, trace, row), 5) for trace in traces]
+    fields = ("policy_gradient", "kl_gradient")
+    parts = [getattr(trace, field) for field in fields for trace in traces]
     head = ["token", "ref − logp"]
     for part in ("policy", "KL", "weight"):
         head += [f"{part}, {name}" for name in names]
@@ -133,15 +134,11 @@ def _tokens(comparison: Comparison, row: int, names: tuple[str, str]) -> None:
     for token, trained in enumerate(batch.mask[row].tolist()):
         cells = ["masked"] + [""] * (len(head) - 2)
         if trained:
-            gradients = [
-                signed(settled(float(getattr(trace, part)[row, token])), 5)
-                for part in ("policy_gradient", "kl_gradient")
-                for trace in traces
-            ]
             gap = "none"
             if batch.ref_logp is not None:
                 gap = signed(float((batch.ref_logp - batch.logp)[row, token]))
-            cells = [gap, *gradients, *weights]
+            numbers = [signed(settled(float(part[row, token])), 5) for part in parts]
+            cells = [gap, *numbers, *weights]
         body.append([f"t{token + 1}", *cells])
     table(head, body, numbers=range(1, len(head)))
 
@@ -216,10 +213,8 @@ def _influence(draft: Draft) -> None:
     chart(map_figure(maps, draft.prompts, names, ink()), key=key, alt=alt)
     st.markdown(leak)
 
-    def frames() -> dict:
+    def frames() -> dict[str, pd.DataFrame]:
         """Both engines' matrices: a line a moved row, a column a row that moves it."""
-        import pandas as pd
-
         sides = zip(names, (maps.correct.tolist(), maps.faulty.tolist()))
         return {
             f"{name}: row moved, by row": pd.DataFrame(matrix).map(settled)

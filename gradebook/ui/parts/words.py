@@ -9,22 +9,6 @@ from gradebook.cases.state import said
 from gradebook.core.errors import GradebookError
 from gradebook.core.formatting import minus
 
-STAGES = {
-    "score": "The reward after bias, scaling and clip.",
-    "credited": "Yes: the row may earn an advantage.",
-    "counted": "Yes: the row's score enters the mean and the deviation of its group.",
-    "group": "The rows that are compared with each other have the same number.",
-    "baseline": "The number that the row's score is compared with, usually"
-    " the mean of its group.",
-    "scale": "The number that divides the distance from the baseline,"
-    " usually the deviation of the group.",
-    "standardized": "(score − baseline) / scale.",
-    "advantage": "The number that weighs the row's tokens in the loss.",
-    "trained": "Yes: the row's tokens enter the loss. No: it has none, or the rewards"
-    " of its group have no spread, and the loss leaves such groups out.",
-    "loss": "The policy term plus beta times the KL term, over the trained tokens.",
-}
-
 MARKDOWN = re.compile(r"([\\*_{}\[\]()#+!|$<>~:&-])")
 LISTED = re.compile(r"^([0-9]+)\.(?= |$)")
 CODE = re.compile(r"(?<!`)(`[^`]+`)(?!`)")
