@@ -35,7 +35,7 @@ MOST_CHOICES = 20
 LONGEST_LINK = 65_536
 KEPT = 23 * 3600.0
 """Seconds that a room is kept after its last sign of life. Each server deletes
-silent rooms once an hour, so none is kept for more than a day."""
+silent rooms every ten minutes, so none is kept for more than a day."""
 IDLE = 2 * 3600.0
 """Seconds after which a silent room makes place on a full server."""
 SHARED = 0.25
@@ -220,13 +220,22 @@ class Rooms:
             database.execute(delete(Seat).where(*learners))
             room.revealed, room.place, room.ends = [], None, None
 
-    def move(self, code: str, lead: str, position: Position) -> None:
-        """The lead stands at `position`.
+    def move(
+        self,
+        code: str,
+        lead: str,
+        page: str,
+        question: str,
+        link: str = "",
+        stage: str = "",
+    ) -> None:
+        """The lead stands there, as a Position says it.
 
         Raises GradebookError for a link of more than LONGEST_LINK
         characters.
         """
-        if len(position.link) > LONGEST_LINK:
+        position = Position(page, question, link, stage)
+        if len(link) > LONGEST_LINK:
             raise refuse(f"at most {LONGEST_LINK} characters", "more", "link")
         if self.room(code).position != position:
             self.change(code, lead, place=vars(position))

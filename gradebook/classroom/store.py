@@ -63,11 +63,6 @@ def new_code(length: int = LENGTH) -> str:
     return "".join(secrets.choice(ALPHABET) for _ in range(length))
 
 
-def normal(typed: str) -> str:
-    """A code as people type it: any case, with spaces or hyphens."""
-    return "".join(c for c in typed.upper() if c.isalnum())[:100]
-
-
 def hashed(token: str) -> str:
     """What is stored of a browser's token."""
     return hashlib.sha256(token.encode()).hexdigest()

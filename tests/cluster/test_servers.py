@@ -25,7 +25,7 @@ from cluster.learner import Learner
 from websockets.exceptions import WebSocketException
 
 from gradebook.classroom.room import Rooms
-from gradebook.classroom.store import Position, Store
+from gradebook.classroom.store import Store
 
 ROOT = Path(__file__).parents[2]
 LEARNERS = int(os.environ.get("GRADEBOOK_LEARNERS", "60"))
@@ -227,7 +227,8 @@ def test_no_vote_and_no_room_is_lost_when_servers_go(cluster, url):
     store = Store(url)
     rooms = Rooms(store)
     code = rooms.open("lead")
-    rooms.move(code, "lead", Position(PAGE, f"report-{SEED}-0", f"seed={SEED}"))
+    place = {"page": PAGE, "question": f"report-{SEED}-0", "link": f"seed={SEED}"}
+    rooms.move(code, "lead", **place)
     token = rooms.room(code).token
     query = urlencode({"room": f"{code}.{token}"})
     learners = [Learner(address, PAGE, query) for _ in range(LEARNERS)]

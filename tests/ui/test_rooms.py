@@ -1,7 +1,6 @@
 """A room on the pages of its lead and its learners."""
 
 import json
-from dataclasses import replace
 
 import pytest
 from starlette.requests import Request
@@ -185,15 +184,15 @@ def test_a_page_is_drawn_again_when_the_lead_goes_on(at, room, follows):
     now = asks(page, room, "so_far")[1]
     assert now["draw"] == drawn["draw"] and "1 answer so far" in now["said"]
 
-    place = rooms().room(room).position
-    rooms().move(room, "the-lead", replace(place, stage="score"))
+    place = vars(rooms().room(room).position)
+    rooms().move(room, "the-lead", **place | {"stage": "score"})
     drawn, now = asks(page, room, "so_far")
     assert (now["draw"] != drawn["draw"]) == follows
     for act in (
-        lambda: rooms().move(room, "the-lead", replace(place, question=f"{Q}-tail")),
+        lambda: rooms().move(room, "the-lead", **place | {"question": f"{Q}-tail"}),
         lambda: rooms().reveal(room, "the-lead", Q),
     ):
-        rooms().move(room, "the-lead", place)
+        rooms().move(room, "the-lead", **place)
         drawn, now = asks(page.run(), room, "so_far")
         assert now["draw"] == drawn["draw"]
         act()

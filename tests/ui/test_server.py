@@ -96,10 +96,30 @@ def test_the_database_is_the_environments_the_secrets_or_a_file(
     assert str(opened._store.engine.url) == expected
 
 
+FIRST_VISITS = """
+import sys
+from streamlit.testing.v1 import AppTest
+from streamlit.util import calc_hash
+from gradebook.ui.server import VISIT
+for page in ("home", "partial_groups"):
+    app = AppTest.from_file(str(VISIT), default_timeout=60)
+    app._page_hash = calc_hash(page)
+    print(app.run().title[0].value)
+print("sqlalchemy" in sys.modules)
+"""
+
+
+def test_a_first_visit_without_a_room_opens_no_database():
+    home, bug, opened = python(FIRST_VISITS).splitlines()
+    assert home.endswith("mistakes.") and bug == "Partial groups"
+    assert opened == "False"
+
+
 def test_a_server_deletes_silent_rooms_without_a_visit(monkeypatch):
     swept = threading.Event()
     monkeypatch.setattr(server, "warm_up", lambda: None)
     monkeypatch.setattr(server, "sweep", swept.set)
+    monkeypatch.setattr(server, "PAUSE", 0.01)
 
     async def stands():
         async with server.lifespan(None):

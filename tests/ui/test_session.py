@@ -36,7 +36,7 @@ def test_sessions_that_come_together_open_the_database_once(monkeypatch):
         opened.append(url)
         time.sleep(0.05)
 
-    monkeypatch.setattr(widgets, "Store", slow)
+    monkeypatch.setattr("gradebook.classroom.store.Store", slow)
     widgets.rooms.clear()
     with ThreadPoolExecutor(8) as sessions:
         rooms = [sessions.submit(widgets.rooms) for _ in range(8)]
@@ -61,7 +61,7 @@ def test_joining_by_the_code(sheet, visit, room):
     visit(Q, {"seat": "the-lead"}, room=room)
     sheet.widget("room-code").set_value("nope")
     assert "NOPE" in sheet.click("room-join").text
-    sheet.widget("room-code").set_value(f" {room.lower()} ")
+    sheet.widget("room-code").set_value(f" {room[:2].lower()}-{room[2:].lower()} ")
     # A follower is taken to the lead's page.
     sheet.click("room-join")
     assert sheet.app.title[0].value == gradebook.load(Q).title

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
+from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl
 
 import streamlit as st
@@ -16,8 +17,6 @@ import streamlit as st
 from gradebook.cases.link import decode, encode, query_string
 from gradebook.cases.scenario import Scenario, load
 from gradebook.classroom.plan import CLOSING, OPENING
-from gradebook.classroom.room import Rooms
-from gradebook.classroom.store import LOOKED, Position, Room
 from gradebook.core.errors import GradebookError
 from gradebook.ui import keys
 from gradebook.ui.parts import drafts, plans, predict, words
@@ -29,9 +28,12 @@ from gradebook.ui.parts.address import (
     presenting,
 )
 from gradebook.ui.parts.drafts import Draft
-from gradebook.ui.parts.predict import Progress, choices
+from gradebook.ui.parts.predict import SKIPPED, Progress, choices
 from gradebook.ui.rooms import seat
 from gradebook.ui.rooms.news import news, question
+
+if TYPE_CHECKING:
+    from gradebook.classroom.store import Position, Room
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,7 @@ def bar(scenario: Scenario) -> None:
     """
     standing = about(scenario.name, scenario=scenario)
     if standing and standing.is_open:
-        guess = predict.SKIPPED if standing.vote is None else standing.vote
+        guess = SKIPPED if standing.vote is None else standing.vote
         predict.progress().answer(scenario.name, guess)
     elif standing:
         predict.progress().hidden.add(scenario.name)
@@ -111,7 +113,7 @@ def pick(scenario: Scenario, choice: int, place: float | None = None) -> None:
 
 
 def vote(question: str, choice: int) -> None:
-    """The learner's vote; LOOKED for a look at the answer, which ends it."""
+    """The learner's vote; SKIPPED for a look at the answer, which ends it."""
     try:
         seat.rooms().vote(seat.code(), seat.seat(), question, choice)
     except GradebookError as error:
@@ -124,9 +126,9 @@ def space(scenario: Scenario) -> None:
     if seat.learning() or not predict.covered(scenario.name):
         return
     if seat.leads():
-        seat.act(Rooms.reveal, scenario.name)
+        seat.act("reveal", scenario.name)
     else:
-        pick(scenario, predict.SKIPPED)
+        pick(scenario, SKIPPED)
     st.rerun()
 
 
@@ -147,7 +149,7 @@ def _lead(room: Room, name: str) -> Standing:
         if st.button(
             label, key=f"room-{key}", type="secondary" if revealed else "primary"
         ):
-            seat.act(Rooms.hide if revealed else Rooms.reveal, name)
+            seat.act(key, name)
             st.rerun()
         if within:
             news(room, name)
@@ -167,7 +169,7 @@ def moved(page: str, draft: Draft) -> None:
 def move(page: str, question: str, link: str = "", stage: str = "") -> None:
     """Tells the room where its lead stands."""
     if seat.leads():
-        seat.act(Rooms.move, Position(page, question, link, stage))
+        seat.act("move", page, question, link, stage)
 
 
 # A learner
@@ -182,7 +184,7 @@ def _learner(room: Room, name: str, text: str, scenario: Scenario | None) -> Sta
         text = "Nobody sees who said what."
     if name in room.revealed:
         text = "The lead has revealed the answer."
-    elif vote == LOOKED:
+    elif vote == SKIPPED:
         text = "You looked at the answer, so you have no vote here."
     elif vote is not None and asked:
         chosen = words.plain(asked.choices[vote])
@@ -190,7 +192,7 @@ def _learner(room: Room, name: str, text: str, scenario: Scenario | None) -> Sta
 
     def switch() -> None:
         """The learner follows the lead from now on, or does not, on every page."""
-        seat.act(Rooms.follow, keys.widget("room-follow"))
+        seat.act("follow", keys.widget("room-follow"))
         keys.SEEN.drop()
 
     def take(place: Position) -> None:
@@ -221,7 +223,7 @@ def _learner(room: Room, name: str, text: str, scenario: Scenario | None) -> Sta
             open_it = partial(take, place)
             st.button(label, key="room-batch", on_click=open_it, help=about)
     news(room, name)
-    return Standing(name in room.revealed or vote == LOOKED, vote)
+    return Standing(name in room.revealed or vote == SKIPPED, vote)
 
 
 def _leave_button(label: str = "Leave the room") -> None:
@@ -257,7 +259,7 @@ def settle(code: str, own: str, progress: Progress, name: str) -> None:
     The board asks for it, outside of a session's run."""
     room = seat.rooms().read(code)
     if room and name in room.revealed:
-        progress.answer(name, room.votes(own).get(name, predict.SKIPPED))
+        progress.answer(name, room.votes(own).get(name, SKIPPED))
 
 
 # The vote of a plan's step that opens neither a case nor training runs: of the

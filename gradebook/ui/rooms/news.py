@@ -19,7 +19,7 @@ from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlencode
 
 import streamlit as st
@@ -30,8 +30,6 @@ from starlette.responses import JSONResponse
 from gradebook.cases.reports import CHOICES, named
 from gradebook.cases.scenario import load, names
 from gradebook.classroom.plan import CLOSING, OPENING, TRAINING, about_training
-from gradebook.classroom.room import SHARED
-from gradebook.classroom.store import Room
 from gradebook.core.formatting import minus
 from gradebook.training.study import studied
 from gradebook.ui.board import lesson
@@ -40,6 +38,9 @@ from gradebook.ui.parts.drafts import Draft
 from gradebook.ui.parts.predict import SKIPPED, Guess, Progress
 from gradebook.ui.rooms import seat
 from gradebook.ui.security import own_path, seat_of
+
+if TYPE_CHECKING:
+    from gradebook.classroom.store import Room
 
 # What a room can be asked
 
@@ -94,6 +95,8 @@ PROGRAM = Path(__file__).with_name("news.js").read_text("utf-8")
 _mount = st.components.v2.component(
     "gradebook_room_news", js=PROGRAM, isolate_styles=False
 )
+LOOK = 0.25
+"""Seconds between two looks at a room that browsers wait for."""
 WAIT = 20.0
 """Seconds after which a browser is answered though nothing changed."""
 PACE = 0.02
@@ -159,7 +162,7 @@ def _soon(code: str) -> Awaitable[Room | None]:
     """The room a moment from now, read once for all who wait for it."""
 
     async def later() -> Room | None:
-        await asyncio.sleep(SHARED)
+        await asyncio.sleep(LOOK)
         del _next[code]
         return await run_in_threadpool(seat.rooms().read, code)
 

@@ -10,8 +10,8 @@ from typing import Any
 import segno
 import streamlit as st
 
-from gradebook.classroom.room import MOST_SEATS, Rooms
-from gradebook.classroom.store import LENGTH, Room, normal
+from gradebook.classroom.room import MOST_SEATS
+from gradebook.classroom.store import LENGTH, Room
 from gradebook.core.formatting import minus
 from gradebook.core.lazy_pandas import pd
 from gradebook.ui import keys
@@ -40,7 +40,7 @@ def panel() -> None:
 
 def _door() -> None:
     def typed() -> None:
-        code = normal(keys.widget("room-code"))
+        code = seat.normal(keys.widget("room-code"))
         if seat.admitted(code):
             seat.enter(code)
 
@@ -88,7 +88,7 @@ def _lead(room: Room) -> None:
         with st.expander("Lead on another device"):
             _own_link(room)
         with st.container(horizontal=True):
-            reset = partial(seat.act, Rooms.reset)
+            reset = partial(seat.act, "reset")
             st.button("Reset for the next class", key="room-reset", on_click=reset)
             st.button(
                 "Delete this class",
@@ -125,7 +125,7 @@ def _settings(room: Room) -> None:
         value = keys.widget(f"room-{field}")
         if field == "ends":
             value = time.time() + 60 * value if value else None
-        seat.act(Rooms.change, **{field: value})
+        seat.act("change", **{field: value})
 
     label = "Locked: nobody new comes in"
     st.toggle(label, key="room-locked", on_change=changed, args=("locked",))

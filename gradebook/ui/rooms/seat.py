@@ -4,6 +4,10 @@ The room stands in the session, and the database knows in which room each seat i
 The seat is a cookie that came with the first page (`security`). So a typed
 address, a reload and a visit to Home keep the room. Only "Leave" and "Delete this
 class" end it. An address with a room is an invitation.
+
+A browser that was in a room says so by another cookie (`news.js`). The database is
+not asked about the others, nor is SQLAlchemy imported for them, which would take an
+eighth of a first visit.
 """
 
 from __future__ import annotations
@@ -13,23 +17,26 @@ import math
 import os
 import secrets
 import time
-from collections.abc import Callable
 from contextlib import suppress
 from threading import Lock
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from gradebook.classroom.room import Rooms
-from gradebook.classroom.store import Room, Store, normal
 from gradebook.core.errors import GradebookError
 from gradebook.ui import keys
 from gradebook.ui.parts import words
 from gradebook.ui.security import seat_of
 
+if TYPE_CHECKING:
+    from gradebook.classroom.room import Rooms
+    from gradebook.classroom.store import Room
+
 PARAMETER = "room"
 LEAD = "lead"
 """The parameter of the lead's own link: a key."""
+BEEN = "gradebook-room"
+"""The cookie of a browser that was in a room, as `news.js` writes it."""
 
 
 class Slowdown:
@@ -68,6 +75,9 @@ OPENINGS = Slowdown(free=20)
 def rooms() -> Rooms:
     """The rooms of the database that the environment or Streamlit's secrets
     name, else of the one in the user's data folder."""
+    from gradebook.classroom.room import Rooms
+    from gradebook.classroom.store import Store
+
     url = os.environ.get("GRADEBOOK_DATABASE_URL", "")
     if not url and st.secrets.load_if_toml_exists():
         url = st.secrets.get("connections", {}).get("gradebook", {}).get("url", "")
@@ -78,7 +88,8 @@ def code() -> str:
     """The code of this session's room, or ''."""
     room = keys.ROOM.get()
     if room is None:
-        room = rooms().room_of(seat())
+        been = st.context.cookies.get(BEEN) == "1"
+        room = rooms().room_of(seat()) if been else ""
     invited, _, token = st.query_params.get(PARAMETER, "").partition(".")
     invited = normal(invited)
     if key := st.query_params.pop(LEAD, ""):
@@ -114,6 +125,11 @@ def learning() -> bool:
     """This browser sits in a room that another one leads."""
     room = here()
     return room is not None and not room.led_by(seat())
+
+
+def normal(typed: str) -> str:
+    """A code as people type it: any case, with spaces or hyphens."""
+    return "".join(c for c in typed.upper() if c.isalnum())[:100]
 
 
 def client() -> str:
@@ -161,17 +177,17 @@ def enter(room: str) -> None:
     st.query_params.pop(PARAMETER, None)
 
 
-def act(what: Callable[..., object], *values: Any, **named: Any) -> None:
-    """Does something in the session's room with this browser's seat: a method
-    of Rooms, with what comes after code and seat. A room that was closed
+def act(what: str, *values: Any, **named: Any) -> None:
+    """Does something in the session's room with this browser's seat: the method of
+    Rooms with this name, with what comes after code and seat. A room that was closed
     meanwhile takes nothing; the next run says so."""
     with suppress(GradebookError):
-        what(rooms(), code(), seat(), *values, **named)
+        getattr(rooms(), what)(code(), seat(), *values, **named)
 
 
 def leave() -> None:
     """The session leaves the room; its own drafts are as it left them."""
-    act(Rooms.leave)
+    act("leave")
     enter("")
 
 
@@ -191,5 +207,5 @@ def open_room() -> None:
 
 def close() -> None:
     """Deletes the room that this browser leads."""
-    act(Rooms.close)
+    act("close")
     leave()
