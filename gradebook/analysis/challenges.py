@@ -15,19 +15,9 @@ import torch
 from torch import Tensor
 
 from gradebook.analysis.comparison import Comparison, compare
+from gradebook.analysis.laws import listed
 from gradebook.bugs import swap
-from gradebook.cases import edits
-from gradebook.cases.case import (
-    OF_BATCH,
-    Agree,
-    Bounds,
-    Challenge,
-    Change,
-    Condition,
-    Crash,
-    Edits,
-    Equal,
-)
+from gradebook.cases import case, edits
 from gradebook.cases.state import State, start
 from gradebook.core.batch import Batch
 from gradebook.core.errors import GradebookError
@@ -39,27 +29,24 @@ from gradebook.engine.segments import by_group
 
 class Attempt:
     """A state of a scenario, and its changes from the case as it came. Engines run
-    when they are asked for; `comparison` is known where the page has it."""
+    when they are asked for."""
 
     def __init__(self, now: State, comparison: Comparison | None):
-        self.bug = swap(now.scenario.bug)
-        self.before = start(now.scenario)
+        self.bug, self.batch = swap(now.scenario.bug), now.batch()
+        self.before, self.known = start(now.scenario), comparison
         self.changes = changes(self.before, now)
-        if comparison is not None:
-            self.comparison = comparison
-        self.batch: Batch = now.batch() if comparison is None else comparison.batch
 
     @cached_property
     def comparison(self) -> Comparison:
-        return compare(self.bug, self.batch)
+        return self.known or compare(self.bug, self.batch)
 
     def shift(self, side: str) -> Tensor:
         """How far an engine's advantages moved from the case as it came."""
         now = getattr(self.comparison, side).advantage
-        before = compare(self.bug, self.before.batch())
-        then = getattr(before, side).advantage.tolist()
-        came_from = [math.nan if r is None else then[r] for r in self.changes.came_from]
-        return (now - torch.tensor(came_from, dtype=now.dtype)).abs()
+        before = getattr(compare(self.bug, self.before.batch()), side).advantage
+        rows = self.changes.came_from
+        then = [math.nan if row is None else float(before[row]) for row in rows]
+        return (now - torch.tensor(then, dtype=now.dtype)).abs()
 
     def ratio(self) -> Tensor:
         correct = self.comparison.correct.advantage
@@ -74,26 +61,24 @@ class Attempt:
 
 
 def missing(
-    challenge: Challenge, now: State, comparison: Comparison | None = None
+    challenge: case.Challenge, now: State, comparison: Comparison | None = None
 ) -> str:
     """What `now` misses of the challenge of its scenario, in one sentence; "" where it
     solves it.
 
-    `comparison` is both engines on `now`; without it they are run. Raises
-    GradebookError where the state cannot be read or run.
+    `comparison` is both engines on `now`; without it they run where a condition asks
+    for them. Raises GradebookError where the state cannot be read or run.
     """
     attempt = Attempt(now, comparison)
     if not attempt.batch.rows:
         return "There are no rows."
-    sentence = ""
-    if challenge.edits is not None:
-        sentence = overstepped(challenge.edits, attempt.changes)
+    sentence = overstepped(challenge.edits, attempt.changes) if challenge.edits else ""
     for condition in challenge.solved:
         sentence = sentence or missing_of(condition, attempt)
     return sentence
 
 
-def apply_solution(state: State, changes: Sequence[Change]) -> State:
+def apply_solution(state: State, changes: Sequence[case.Change]) -> State:
     """The state after the changes, in order. Raises GradebookError for a
     row that is not there."""
     for change in changes:
@@ -151,7 +136,7 @@ QUANTITIES: Mapping[str, tuple[str, Callable[[Attempt], Tensor | float]]] = {
 for a row without it."""
 
 
-def _bounds(condition: Bounds, attempt: Attempt) -> str:
+def _bounds(condition: case.Bounds, attempt: Attempt) -> str:
     words, measure = QUANTITIES[condition.of]
     values = torch.as_tensor(measure(attempt)).expand(attempt.batch.rows).tolist()
     rows = condition.some if condition.every is None else condition.every
@@ -177,23 +162,23 @@ def _bounds(condition: Bounds, attempt: Attempt) -> str:
     distance, row = min(distances) if condition.every is None else max(distances)
     if distance <= 0:
         return ""
-    where = "" if condition.of in OF_BATCH else f" of row {row}"
+    where = "" if condition.of in case.OF_BATCH else f" of row {row}"
     return minus(f"The {words}{where} is {settled(values[row]):.4g}.")
 
 
-def missing_of(condition: Condition, attempt: Attempt) -> str:
+def missing_of(condition: case.Condition, attempt: Attempt) -> str:
     """What a condition misses, in one sentence; "" where it holds."""
     batch = attempt.batch
-    if isinstance(condition, Bounds):
+    if isinstance(condition, case.Bounds):
         return _bounds(condition, attempt)
-    if isinstance(condition, Crash):
+    if isinstance(condition, case.Crash):
         run(CORRECT, batch)
         try:
             run(attempt.bug.engine, batch)
         except GradebookError:
             return ""
         return "The faulty engine still runs."
-    if isinstance(condition, Equal):
+    if isinstance(condition, case.Equal):
         places = {
             "batch": torch.zeros(batch.rows),
             "prompt": batch.prompt_index,
@@ -207,9 +192,10 @@ def missing_of(condition: Condition, attempt: Attempt) -> str:
         kind = "different values in one" if condition.equal else "equal values in each"
         return f"The column {condition.column} has {kind} {condition.within}."
     both = attempt.comparison
-    if isinstance(condition, Agree):
+    if isinstance(condition, case.Agree):
         near = condition.within
-        if both.agree or (near is not None and both.gap("advantage") <= near):
+        gap = (both.correct.advantage - both.faulty.advantage).abs().nan_to_num().max()
+        if both.agree or (near is not None and gap <= near):
             return ""
         rows_differ = bool(both.differs("advantage").any())
         stage = "advantage" if rows_differ else "gradient"
@@ -239,20 +225,6 @@ class Changes:
     came_from: tuple[int | None, ...]
     removed: int
 
-    @property
-    def added(self) -> int:
-        return self.came_from.count(None)
-
-    @property
-    def reordered(self) -> bool:
-        """The rows that stayed are in another order."""
-        kept = [row for row in self.came_from if row is not None]
-        return kept != sorted(kept)
-
-    @property
-    def count(self) -> int:
-        return len(self.cells) + len(self.settings) + self.added + self.removed
-
 
 def changes(before: State, now: State) -> Changes:
     """What was edited. Raises GradebookError where a cell is unreadable."""
@@ -278,12 +250,12 @@ def matched(old: list[str], new: list[str]) -> tuple[int | None, ...]:
     """The place that each new row had among the old ones: by value in another
     order, by position where cells changed, and else by the longest runs of
     rows that stayed."""
-    came: list[int | None] = [*range(len(new))]
+    places = range(len(new))
+    came: list[int | None] = [*places]
     if sorted(old) == sorted(new):
-        left: list[str | None] = [*old]
-        for place, row in enumerate(new):
-            came[place] = origin = left.index(row)
-            left[origin] = None
+        before, after = (sorted(places, key=rows.__getitem__) for rows in (old, new))
+        for place, origin in zip(after, before):
+            came[place] = origin
     elif len(old) != len(new):
         came = [None] * len(new)
         matcher = SequenceMatcher(None, old, new, autojunk=False)
@@ -293,29 +265,29 @@ def matched(old: list[str], new: list[str]) -> tuple[int | None, ...]:
     return tuple(came)
 
 
-def overstepped(edits: Edits, made: Changes) -> str:
+def overstepped(edits: case.Edits, made: Changes) -> str:
     """What was edited beyond what may be, in one sentence; "" if nothing."""
+    added = made.came_from.count(None)
+    kept = [row for row in made.came_from if row is not None]
     within = (
         ("any" in edits.settings or made.settings <= {*edits.settings})
-        and (edits.add or not made.added)
+        and (edits.add or not added)
         and (edits.remove or not made.removed)
-        and (edits.reorder or not made.reordered)
+        and (edits.reorder or kept == sorted(kept))
         and all(row in edits.rows or not edits.rows for row, _ in made.cells)
         and all({"any", name} & {*edits.columns} for _, name in made.cells)
     )
     if not within:
         return "Something else was edited."
-    if edits.most and made.count > edits.most:
-        return f"There are {made.count} edits."
-    return ""
+    count = len(made.cells) + len(made.settings) + added + made.removed
+    return f"There are {count} edits." if 0 < edits.most < count else ""
 
 
-def allowed(edits: Edits) -> str:
+def allowed(edits: case.Edits) -> str:
     """What may be edited, as a list after "Allowed:"."""
     cells = " and ".join(edits.columns).replace("any", "any cell")
     if edits.columns and edits.rows:
-        rows = " and ".join(", ".join(map(str, edits.rows)).rsplit(", ", 1))
-        cells += f" of {'row' if len(edits.rows) == 1 else 'rows'} {rows}"
+        cells += f" of {listed([*edits.rows])}"
     setting = f"the setting {' or '.join(edits.settings)}" * bool(edits.settings)
     most = "one edit" if edits.most == 1 else f"{edits.most} edits"
     ways = [

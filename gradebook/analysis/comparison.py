@@ -62,13 +62,6 @@ class Comparison:
         """The stages whose results differ, in order."""
         return tuple(s for s in self.stages if bool(self.differs(s).any()))
 
-    def gap(self, stage: str) -> float:
-        """The largest difference of a stage's numbers, however small."""
-        a, b = getattr(self.correct, stage), getattr(self.faulty, stage)
-        if not a.is_floating_point() or not a.numel():
-            return 0.0
-        return float((a - b).abs().nan_to_num().max())
-
     @property
     def gradient_differs(self) -> Tensor:
         """Some token of the row has another gradient. bool [R]."""

@@ -69,11 +69,6 @@ FORMULAS: Mapping[str, Callable[[Batch], Tensor]] = {
 }
 
 
-def by_engine(evidence: Evidence) -> bool:
-    """The engine computes it; otherwise a formula beside the engine does."""
-    return evidence.show in ENGINE
-
-
 def numbers(evidence: Evidence, batch: Batch) -> Tensor:
     """The evidence's numbers where the report's batch is `batch`. float or
     int64, one a row, one a token, or one.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import inspect
-import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
 from difflib import SequenceMatcher
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from gradebook.analysis.comparison import Comparison, same, voters
+from gradebook.analysis.laws import listed
 from gradebook.core import formatting
 from gradebook.core.batch import Batch
 from gradebook.core.formatting import DUST, digits_apart, plain, settled, short, signed
@@ -126,7 +126,7 @@ def _baseline(batch: Batch, trace: Trace, row: int) -> Part:
         text = f"baseline: from the faulty stage; the setting would give {value}"
         return Part(text, True)
     kind, heard = batch.settings.baseline, voters(batch, trace, row)
-    sentence = BASELINES[kind].format(rows=_rows(heard))
+    sentence = BASELINES[kind].format(rows=listed(heard))
     if kind in ("group_mean", "batch_mean") and 1 < len(heard) <= 6:
         scores = [short(float(trace.score[r])) for r in heard]
         total = " + ".join(f"({x})" if x[0] == "−" else x for x in scores)
@@ -134,7 +134,7 @@ def _baseline(batch: Batch, trace: Trace, row: int) -> Part:
     if kind == "group_mean" and not heard:
         sentence = "0, the row is in no group"
     elif kind == "group_mean" and len(heard) == 1 and batch.settings.lone_row == "raw":
-        sentence = f"0, {_rows(heard)} is alone and keeps its raw score"
+        sentence = f"0, {listed(heard)} is alone and keeps its raw score"
     return Part(f"baseline: {sentence}")
 
 
@@ -150,10 +150,10 @@ def _scale(batch: Batch, trace: Trace, row: int) -> Part:
         names["group_std"] = f"1 (one counted row has no deviation) + {eps}"
     divisors = {
         kind: DIVISORS[kind](batch, trace.score, groups, trace.baseline)[row]
-        for kind in (asked, *(kind for kind in SCALES if kind != asked))
+        for kind in SCALES
     }
-    for kind, divisor in divisors.items():
-        if bool(same(divisor, trace.scale[row])):
+    for kind in (asked, *SCALES):
+        if bool(same(divisors[kind], trace.scale[row])):
             return Part(f"scale: {names[kind]}")
     usual = plain(float(divisors[asked]))
     return Part(f"scale: not the {names[asked]}, which is {usual}")
@@ -178,15 +178,6 @@ def _advantage(comparison: Comparison, trace: Trace, row: int) -> Line:
         before = Part(signed(float(trace.standardized[row])), before.differs)
     less = f"− {plain(m)}" if m >= 0 else f"− ({plain(m)})"
     return (Part("then ("), before, Part(f" {less}) / {plain(s)} = "), after)
-
-
-def _rows(rows: list[int]) -> str:
-    if len(rows) < 2:
-        return f"row {rows[0]}" if rows else "no row"
-    shown = [str(r) for r in rows]
-    if len(shown) > 8:
-        shown = shown[:7] + [f"{len(rows) - 7} more"]
-    return "rows " + ", ".join(shown[:-1]) + " and " + shown[-1]
 
 
 # Two functions as they stand in their files, line beside line
@@ -238,18 +229,13 @@ def beside(
 def _code(function: Callable[..., object]) -> list[tuple[int, str]]:
     """Numbered lines of the function, the docstring left out."""
     lines, start = inspect.getsourcelines(function)
-    text = textwrap.dedent("".join(lines))
-    body = ast.parse(text).body[0]
-    assert isinstance(body, ast.FunctionDef)
-    skip = range(0)
-    if ast.get_docstring(body) is not None:
-        doc = body.body[0]
-        skip = range(doc.lineno, (doc.end_lineno or doc.lineno) + 1)
-    return [
-        (start + n - 1, line)
-        for n, line in enumerate(text.splitlines(), 1)
-        if n not in skip
-    ]
+    tree = ast.parse("".join(lines)).body[0]
+    assert isinstance(tree, ast.FunctionDef)
+    numbered = [(start + n, line.rstrip()) for n, line in enumerate(lines)]
+    if ast.get_docstring(tree) is not None:
+        doc = tree.body[0]
+        del numbered[doc.lineno - 1 : doc.end_lineno]
+    return numbered
 
 
 def _file(function: Callable[..., object]) -> str:

@@ -81,8 +81,7 @@ def replacements(batch: Batch) -> Tensor:
     reward = batch.reward.double()
     mean = torch.where(siblings, reward, 0).sum(-1) / siblings.sum(-1).clamp(min=1)
     lowest = torch.where(siblings, reward, torch.inf).amin(-1)
-    highest = torch.where(siblings, reward, -torch.inf).amax(-1)
-    value = torch.minimum(torch.maximum(mean, lowest), highest)
+    value = mean.clamp(lowest, torch.where(siblings, reward, -torch.inf).amax(-1))
     return torch.where(siblings.any(-1), value, 0).to(batch.reward.dtype)
 
 

@@ -192,14 +192,12 @@ def test_edits_are_counted_by_value(made, cells, settings, removed):
     before = state("partial_groups")
     edited = changes(before, apply_solution(before, made))
     assert (edited.cells, edited.settings, edited.removed) == (cells, settings, removed)
-    assert edited.count == len(cells) + len(settings) + removed
 
 
 def test_rows_in_another_order_are_no_changed_cells():
     before = state("rejected_rows")
     edited = changes(before, apply_solution(before, [Change(order=(2, 0, 1))]))
-    assert edited.reordered and not edited.cells
-    assert edited.came_from == (2, 0, 1)
+    assert edited.came_from == (2, 0, 1) and not edited.cells
 
 
 def test_a_row_that_is_gone_is_an_error():

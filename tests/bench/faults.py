@@ -51,10 +51,10 @@ analysis/influence.py | gap = (self.faulty - self.correct) | gap = (self.correct
 analysis/influence.py | return torch.where(siblings.any(-1), value, 0) | return torch.where(siblings.any(-1), value, 1) | analysis/test_influence.py
 analysis/comparison.py | peers = peers & (torch.arange(batch.rows) != row) | peers = peers & (torch.arange(batch.rows) > row) | analysis/test_comparison.py
 analysis/challenges.py | gap = max(low - value, value - high) | gap = max(value - low, high - value) | analysis/test_challenges.py
-analysis/challenges.py | and (edits.reorder or not made.reordered) | and True | analysis/test_challenges.py
+analysis/challenges.py | and (edits.reorder or kept == sorted(kept)) | and True | analysis/test_challenges.py
 analysis/formula.py | low, high = int(y.argmin()), int(y.argmax()) | low, high = 0, int(y.argmax()) | analysis/test_formula.py
 analysis/laws.py | new = {row["row"]: row["reward"] * 10 for row in rows} | new = {row["row"]: row["reward"] * 9 for row in rows} | analysis/test_laws.py
-analysis/formula.py | (start + n - 1, line) | (start + n, line) | analysis/test_formula.py
+analysis/formula.py | (start + n, line.rstrip()) | (start + n + 1, line.rstrip()) | analysis/test_formula.py
 training/study.py | t_quantile(0.975, count - 1) * error | t_quantile(0.95, count - 1) * error | training/test_studies.py
 training/study.py | if self.difference - self.half_width > 0: | if self.difference > 0: | training/test_studies.py
 training/environments.py | stops[..., environment.solvable, -1].mean(-1) | stops[..., -1].mean(-1) | training/test_consequences.py

@@ -12,7 +12,7 @@ from urllib.parse import parse_qsl
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from gradebook.analysis.evidence import by_engine, in_words, numbers
+from gradebook.analysis.evidence import ENGINE, in_words, numbers
 from gradebook.cases.link import query_string
 from gradebook.cases.reports import CHOICES, ROUNDS, Alarm, Report
 from gradebook.cases.reports import game as reports_of
@@ -265,7 +265,7 @@ def numbers_of(report: Report, draft: Draft) -> None:
             shown = in_words(numbers(evidence, both.batch))
         except GradebookError as error:
             shown = words.place(error)
-        mark = "" if by_engine(evidence) else " †"
+        mark = "" if evidence.show in ENGINE else " †"
         beside = beside or bool(mark)
         where = "the board's" if evidence.rows is None else "another batch"
         body.append([evidence.says + mark, shown, where])
