@@ -67,14 +67,17 @@ def missing(
     solves it.
 
     `comparison` is both engines on `now`; without it they run where a condition asks
-    for them. Raises GradebookError where the state cannot be read or run.
+    for them. Raises GradebookError where the state cannot be read.
     """
     attempt = Attempt(now, comparison)
     if not attempt.batch.rows:
         return "There are no rows."
     sentence = overstepped(challenge.edits, attempt.changes) if challenge.edits else ""
-    for condition in challenge.solved:
-        sentence = sentence or missing_of(condition, attempt)
+    try:
+        for condition in challenge.solved:
+            sentence = sentence or missing_of(condition, attempt)
+    except GradebookError:
+        return "An engine cannot compute this batch."
     return sentence
 
 

@@ -276,3 +276,14 @@ def test_an_edit_waits_while_the_page_is_drawn(visit):
         assert not draft.edited
     edit.join()
     assert draft.edited
+
+
+def test_a_batch_that_stops_the_faulty_engine_solves_the_challenge_that_asks_for_it():
+    ended = {"do": "cell", "row": 6, "column": "eos", "value": True}
+    draft = edited("filtered_first", ended)
+    assert draft.faults == ["step 0: 5 rows do not divide by the group size 4"]
+    draft.challenge = len(draft.scenario.challenges) - 1
+    assert lesson.challenge(draft, Progress())["solved"]
+    draft.challenge -= 1  # which asks that the engines agree
+    missing = lesson.challenge(draft, Progress())["missing"]
+    assert missing == "An engine cannot compute this batch."

@@ -89,9 +89,8 @@ def challenge(draft: Draft, progress: Progress) -> dict[str, Any] | None:
         return None
     number = draft.challenge
     task = tasks[number]
-    missing = "Correct the cells that cannot be read."
-    if not draft.faults:
-        missing = challenges.missing(task, draft.state, draft.comparison)
+    both = None if draft.faults else draft.comparison
+    missing = challenges.missing(task, draft.state, both)
     shown = progress.shown.setdefault(name, set())
     if not missing and number not in shown:
         progress.solved.setdefault(name, set()).add(number)
