@@ -292,8 +292,10 @@ def numbers(cell: Cell, width: int) -> tuple[float, ...]:
     return tuple(map(number, typed))
 
 
-FLAGS = {"true": True, "1": True, "1.0": True, "yes": True}
-FLAGS |= {"false": False, "0": False, "0.0": False, "no": False}
+FLAGS = {
+    **dict.fromkeys(("true", "1", "1.0", "yes", "t", "y"), True),
+    **dict.fromkeys(("false", "0", "0.0", "no", "f", "n"), False),
+}
 READERS: Mapping[str, Callable[[Any, int], Any]] = MappingProxyType(
     {
         "label": label,

@@ -14,25 +14,24 @@ guessed, also while the run goes on.
 
 from __future__ import annotations
 
-import json
 import os
 import time
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from difflib import get_close_matches
 from numbers import Integral
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import torch
+from pydantic import BaseModel
 from torch import Tensor
 
 from gradebook.core.batch import as_tensor, read_cells, refuse_rows
 from gradebook.core.columns import COLUMNS as OF_BATCH
-from gradebook.core.errors import GradebookError, refuse
+from gradebook.core.errors import GradebookError, choice, refuse
 from gradebook.logs.judging.reading import asked_of
 
 if TYPE_CHECKING:
@@ -45,9 +44,29 @@ COLUMNS = (
 """What `Recorder.step` and `Guard.step` take, beside the step's number."""
 KEY = "gradebook"
 """The key of a stream's facts, and of a step's, in the Arrow metadata."""
-FORMAT = 2
-"""1 was a folder of Parquet files."""
-PROMPTS = ("global", "per rank")
+Float = Literal["float64", "float32", "float16", "bfloat16"]
+"""The types that a trainer hands over, the finest first."""
+
+
+class StreamFacts(BaseModel):
+    """What a stream says of itself: which process wrote it, when its recorder
+    started, what the trainer was configured with, and column -> the float type that
+    it handed over."""
+
+    format: Literal[2] = 2
+    rank: int
+    ranks: int
+    session: int
+    declared: dict[str, Any]
+    types: dict[str, Float]
+
+
+class StepFacts(BaseModel):
+    """What a batch of a stream says of itself; see `StepRows`."""
+
+    step: int
+    written: int
+    by_token: bool = False
 
 
 class Recorder:
@@ -89,18 +108,20 @@ class Recorder:
         prompts: str = "global",
         strict: bool = False,
     ) -> None:
-        if prompts not in PROMPTS:
-            raise refuse("one of " + ", ".join(PROMPTS), prompts, "prompts")
+        choice(prompts, ("global", "per rank"), "prompts")
         if not 0 <= rank < ranks:
             raise refuse(f"0 to {ranks - 1}", rank, "rank")
         asked_of(declared)
         self.folder = Path(folder)
-        self.declared = dict(declared or {})
-        self.rank = rank
-        self.ranks = ranks
         self.prompts = prompts
         self.strict = strict
-        self.session = time.time_ns()
+        self._facts = StreamFacts(
+            rank=rank,
+            ranks=ranks,
+            session=time.time_ns(),
+            declared=dict(declared or {}),
+            types={},
+        )
         self._schema: pa.Schema | None = None  # of the stream that is open
         self._writer: Any = None
         self._file: pa.OSFile | None = None
@@ -147,42 +168,34 @@ class Recorder:
         import pyarrow as pa  # a guard does without
 
         columns: dict[str, Any] = dict(rows.columns)
+        rank, session = self._facts.rank, self._facts.session
         if self.prompts == "per rank":
             labels = columns["prompt"].tolist()
-            columns["prompt"] = [f"{self.rank}/{label}" for label in labels]
+            columns["prompt"] = [f"{rank}/{label}" for label in labels]
         columns.setdefault("scored", np.ones(rows.rows, dtype=bool))
-        columns.setdefault("rank", np.full(rows.rows, self.rank))
+        columns.setdefault("rank", np.full(rows.rows, rank))
         # from_pandas: a NaN reward is a null; a NaN advantage stays.
         arrays = {
             name: pa.array(values, from_pandas=name == "reward")
             for name, values in columns.items()
         }
-        facts = {
-            "format": FORMAT,
-            "session": self.session,
-            "rank": self.rank,
-            "ranks": self.ranks,
-            "declared": self.declared,
-            "types": rows.types,
-        }
-        batch = pa.record_batch(arrays, metadata={KEY: json.dumps(facts)})
+        facts = self._facts.model_copy(update={"types": rows.types})
+        batch = pa.record_batch(arrays, metadata={KEY: facts.model_dump_json()})
         schema = self._schema
         if not schema or not schema.equals(batch.schema, check_metadata=True):
             self._end_stream()
             self.folder.mkdir(parents=True, exist_ok=True)
-            name = f"rank{self.rank:05d}-{self.session}-{self._streams:05d}.arrows"
+            name = f"rank{rank:05d}-{session}-{self._streams:05d}.arrows"
             self._streams += 1
             # An OSFile has no buffer: what is written survives the process.
             self._file = pa.OSFile(str(self.folder / name), "wb")
             self._writer = pa.ipc.new_stream(self._file, batch.schema)
             self._schema = batch.schema
-        header = {
-            "step": rows.step,
-            "by_token": rows.by_token,
-            "written": time.time_ns(),
-        }
+        written = time.time_ns()
+        of_step = StepFacts(step=rows.step, written=written, by_token=rows.by_token)
+        metadata = {KEY: of_step.model_dump_json()}
         try:
-            self._writer.write_batch(batch, custom_metadata={KEY: json.dumps(header)})
+            self._writer.write_batch(batch, custom_metadata=metadata)
         except BaseException:
             self._writer = None  # the file ends in the middle of a batch
             self._end_stream()
@@ -207,7 +220,7 @@ class Recorder:
             if self.strict:
                 raise
             text = f"step {step}: {error or type(error).__name__}"
-            path = self.folder / f"problems-rank{self.rank:05d}.txt"
+            path = self.folder / f"problems-rank{self._facts.rank:05d}.txt"
             with suppress(OSError):  # a full disk: the warning below has to do
                 self.folder.mkdir(parents=True, exist_ok=True)
                 with path.open("a", encoding="utf-8") as file:
@@ -257,12 +270,8 @@ def step_rows(step: Any, arguments: Mapping[str, Any]) -> StepRows:
     cells = {name: cell for name, cell in arguments.items() if cell is not None}
     for name in cells:
         if name not in COLUMNS:
-            near = get_close_matches(name, COLUMNS, 1)
-            hint = f"; did you mean {near[0]}?" if near else ""
-            expected = f"one of {', '.join(COLUMNS)}{hint}"
-            raise GradebookError(
-                key=name, expected=expected, found="an unknown argument"
-            )
+            expected, found = f"one of {', '.join(COLUMNS)}", "an unknown argument"
+            raise GradebookError(key=name, expected=expected, found=found)
     for name in ("prompt", "reward", "advantage"):
         if name not in cells:
             raise GradebookError(key=name, expected="a value a row", found="nothing")
@@ -298,7 +307,7 @@ def step_rows(step: Any, arguments: Mapping[str, Any]) -> StepRows:
     return StepRows(int(step), arrays, by_token, types)
 
 
-def _floats(key: str, value: Any) -> tuple[Tensor, str]:
+def _floats(key: str, value: Any) -> tuple[Tensor, Any]:
     """Numbers as a tensor of float32 or float64, None as NaN, and the float type
     they came in."""
     if isinstance(value, np.ndarray) and value.dtype == object:

@@ -2,36 +2,22 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pyarrow as pa
 
-from gradebook.core.columns import ALL
 from gradebook.core.errors import GradebookError, refuse, shown
 from gradebook.core.lazy_pandas import pd
 from gradebook.logs.read.files import Source, sources, to_frame
-from gradebook.logs.recorder import COLUMNS, FORMAT, KEY
+from gradebook.logs.recorder import COLUMNS, KEY, Float, StepFacts, StreamFacts
 
-COARSE = ("float64", "float32", "float16", "bfloat16")
-"""Float types, the finest first."""
 KNOWN = {"step", *COLUMNS} - {"mask"}
 """Columns that a recorder writes."""
-NEEDED = {"step", "prompt", "reward", "advantage", "rank", "scored"}
-"""Columns that every recorder writes."""
-TYPES: Mapping[str, Sequence[pa.DataType]] = {
-    "whole": (pa.int64(),),
-    "index": (pa.int64(),),
-    "flag": (pa.bool_(),),
-    "label": (pa.int64(), pa.string()),
-    "number": (pa.float32(), pa.float64()),
-}
-"""The types in which a recorder writes a column, by its kind."""
-OF_STEP = ("step", "written", "by_token")
-"""What a batch says of itself."""
+FLOATS = get_args(Float)
+PROCESS = ("rank", "ranks", "session")
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +42,7 @@ class Recording:
     declared: Mapping[str, Any]
     types: Mapping[str, str]
     columns: tuple[str, ...]
-    problems: tuple[str, ...] = field(default=())
+    problems: tuple[str, ...] = ()
 
     @property
     def by_token(self) -> bool:
@@ -144,8 +130,7 @@ def recording(
 ) -> Recording | None:
     """The recording in these files or folders; none where there is none.
 
-    Raises GradebookError for a file of another format, and where files
-    declare different settings.
+    Raises GradebookError where files declare different settings.
 
     >>> import gradebook
     >>> from tempfile import TemporaryDirectory
@@ -174,20 +159,8 @@ def recording(
             continue
         try:
             schema, batches, cut = _batches(source)
-            facts = _facts(schema)
-            steps = [json.loads(metadata[KEY]) for _, metadata in batches]
-            run = {key: int(facts[key]) for key in ("rank", "ranks", "session")}
-            of_file = [
-                {
-                    **run,
-                    "source": source,
-                    "batch": number,
-                    "rows": batches[number][0].num_rows,
-                    "by_token": False,
-                    **{key: int(n) for key, n in step.items() if key in OF_STEP},
-                }
-                for number, step in enumerate(steps)
-            ]
+            facts = StreamFacts.model_validate_json(schema.metadata[KEY.encode()])
+            steps = [StepFacts.model_validate_json(said[KEY]) for _, said in batches]
         except Exception:  # as varied as the damage
             problems.append(f"{name}: damaged, or its first step is cut off")
             continue
@@ -196,38 +169,34 @@ def recording(
                 f"{name}: cut off behind its first {len(batches)} steps (the run was"
                 " killed, or is writing the next one now)"
             )
-        for key, first in (("format", FORMAT), ("declared", declared)):
-            if first not in (None, facts[key]):
-                raise refuse(f"{first}", facts[key], key).inside(source.name)
+        if declared not in (None, facts.declared):
+            error = refuse(f"{declared}", facts.declared, "declared")
+            raise error.inside(source.name)
         names = tuple(name for name in schema.names if name in KNOWN)
         columns = names if declared is None else tuple(n for n in columns if n in names)
-        declared = facts["declared"]
-        for column, kind in facts["types"].items():
-            types[column] = max(kind, types.get(column, kind), key=COARSE.index)
-        parts += of_file
+        declared = facts.declared
+        for column, kind in facts.types.items():
+            types[column] = max(kind, types.get(column, kind), key=FLOATS.index)
+        parts += [
+            {
+                **facts.model_dump(include={*PROCESS}),
+                **step.model_dump(),
+                "source": source,
+                "batch": number,
+                "rows": batches[number][0].num_rows,
+            }
+            for number, step in enumerate(steps)
+        ]
     if declared is None:
         return None
     return Recording(_latest(parts), declared, types, columns, tuple(problems))
-
-
-def _facts(schema: pa.Schema) -> dict[str, Any]:
-    """What a stream says of itself. Raises ValueError, or what Python does, where no
-    recorder would."""
-    facts: dict[str, Any] = json.loads((schema.metadata or {})[KEY.encode()])
-    names = KNOWN.intersection(schema.names)
-    typed = all(schema.field(n).type in TYPES[ALL[n].kind] for n in names)
-    floats = {*facts["types"].values()} <= {*COARSE}
-    declared = isinstance(facts["declared"], dict) and "format" in facts
-    if not (names >= NEEDED and typed and floats and declared):
-        raise ValueError("not what a recorder writes")
-    return facts
 
 
 def _latest(batches: list[dict[str, Any]]) -> pd.DataFrame:
     """The latest part of each rank and step. Where the recorder of one rank
     was started again since another rank wrote its part, that part is of the
     run that is being repeated, and does not count."""
-    names = ["rank", "ranks", "session", *OF_STEP, "source", "batch", "rows"]
+    names = [*PROCESS, *StepFacts.model_fields, "source", "batch", "rows"]
     parts = pd.DataFrame(batches, columns=names)
     first = parts.groupby("rank")["session"].transform("min")
     parts["restart"] = parts["session"].where(parts["session"] > first, 0)

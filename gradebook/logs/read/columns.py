@@ -4,14 +4,16 @@ a guess, and its cells in the canonical columns that are computed with."""
 from __future__ import annotations
 
 import json
+import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from gradebook.core.columns import ALL
-from gradebook.core.errors import GradebookError, refuse, shown
+from gradebook.core.columns import ALL, FLAGS
+from gradebook.core.errors import GradebookError, choice, refuse, shown
 from gradebook.core.lazy_pandas import pd
 
 NAMES: Mapping[str, tuple[str, ...]] = {
@@ -33,16 +35,15 @@ VERL_REWARDS = {"token_level_rewards", "token_level_scores"}
 UNKNOWN = -(2**62)
 """The step of a row that names none."""
 EMPTY = "an empty cell"
-FLAGS = {
-    **dict.fromkeys(("true", "1", "1.0", "yes", "t", "y"), 1.0),
-    **dict.fromkeys(("false", "0", "0.0", "no", "f", "n"), 0.0),
-}
 CUT_SHORT = ("length", "max_tokens", "max_length", "truncated", "overlong")
 SPREAD = 1e-6
 """One advantage stands at all tokens of a row, up to this."""
+DECIMAL = re.compile(r"[+-]?(?:nan|inf|[0-9]*\.?)([0-9]*)", re.IGNORECASE)
+DECIMALS = 12
+"""Numbers with more decimals are written in full, not rounded."""
 
 Broken = dict[int, GradebookError]
-"""The first cell of a row, from 0, that cannot be used; it becomes NaN."""
+"""Line -> the first of its cells that cannot be used; it becomes NaN."""
 
 
 @dataclass(frozen=True)
@@ -73,6 +74,14 @@ class Columns:
         """Role -> the log's own name, as a person reads it."""
         return {**self.role, "reward": " + ".join(self.rewards)}
 
+    def types(self, frame: pd.DataFrame) -> dict[str, str]:
+        """How a log's rewards and advantages are stored, "" where functions differ."""
+        rewards = {_type(frame[name]) for name in self.rewards}
+        types = {"reward": rewards.pop() if len(rewards) == 1 else ""}
+        if "advantage" in self.role:
+            types["advantage"] = _type(frame[self.role["advantage"]])
+        return types
+
 
 def plain(name: str) -> str:
     """A column's name without case, prefixes, units in brackets and
@@ -98,12 +107,11 @@ def guessed(
     """
     named = dict(given or {})
     text = named.get("reward", "")
-    rewards = [text] if text in names else [part.strip() for part in text.split("+")]
-    rewards = [name for name in rewards if name]
+    parts = [text] if text in names else map(str.strip, text.split("+"))
+    rewards = [*filter(None, parts)]
     role = {key: name for key, name in named.items() if name and key != "reward"}
     for key in named:
-        if key not in NAMES:
-            raise refuse("one of " + ", ".join(NAMES), key, key)
+        choice(key, NAMES, key)
     for key, name in [*role.items(), *(("reward", name) for name in rewards)]:
         if name not in names:
             columns = "one of the columns " + shown(", ".join(names), 200)
@@ -192,9 +200,8 @@ def canonical(frame: pd.DataFrame, columns: Columns) -> tuple[pd.DataFrame, Brok
         table["advantage"] = _numbers(advantage)
         # NaN and infinity are numbers that a trainer may have computed.
         if advantage.dtype.kind not in "fiub":
-            words = advantage.map(lambda cell: str(cell).strip().lower())
-            nan = words.isin(["nan", "+nan", "-nan"]) & advantage.notna()
-            wrong = np.isnan(table["advantage"]) & ~nan.to_numpy()
+            nan = advantage.map(lambda cell: _word(cell).strip("+-") == "nan")
+            wrong = np.isnan(table["advantage"]) & (~nan.eq(True) | advantage.isna())
             wrong &= table.get("kept_steps", np.ones(len(frame))) != 0
             _refuse(advantage, wrong, "a number", broken)
     if "mask" in of:
@@ -221,31 +228,75 @@ def canonical(frame: pd.DataFrame, columns: Columns) -> tuple[pd.DataFrame, Brok
 
 def _refuse(column: pd.Series, rows: np.ndarray, expected: str, to: Broken) -> None:
     """Notes that the cells of `rows`, bool [R], are not what was expected."""
-    for row in np.flatnonzero(rows).tolist():
-        cell = column.iloc[[row]]
-        content = EMPTY if _empty(cell)[0] else shown(cell.tolist()[0], 40)
-        error = GradebookError(key=str(column.name), expected=expected, found=content)
-        to.setdefault(row, error.at(row=row))
+    wrong = column[rows]
+    for (line, cell), empty in zip(wrong.items(), _empty(wrong)):
+        found, key = EMPTY if empty else shown(cell, 40), str(column.name)
+        error = GradebookError(key=key, line=line, expected=expected, found=found)
+        to.setdefault(line, error)
+
+
+# Reading a column
+
+
+def _type(column: pd.Series) -> str:
+    """How its numbers, or those in its lists, are stored: a float type, "text 4" for
+    text of at most 4 decimals, "" for text of many or of none."""
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        texts = [DECIMAL.fullmatch(str(text)) for text in column.cat.categories]
+        most = max((len(text[1]) if text else math.inf for text in texts), default=0)
+        return f"text {most}" if 0 < most <= DECIMALS else ""
+    first = next(iter(column.dropna()), None)
+    return str(getattr(first, "dtype", column.dtype))
+
+
+def _word(cell: object) -> str:
+    return str(cell).strip().lower()
 
 
 def _empty(column: pd.Series) -> np.ndarray:
-    """bool [R]: the cell is missing, or blank."""
+    """bool [R]: the cell is missing, blank, or says that it is no number."""
     if column.dtype.kind in "fiub":
         return column.isna().to_numpy()
-    blank = column.map(lambda cell: isinstance(cell, str) and not cell.strip())
+    blank = column.map(lambda cell: _word(cell) in ("", "nan"))
     return (column.isna() | blank.eq(True)).to_numpy()
 
 
+def _kinds(column: pd.Series) -> tuple[np.ndarray, pd.Index]:
+    """Each cell's number among the different ones, int64 [R], -1 where it
+    is empty, and these. A conversation, a list of messages, is one text."""
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        return column.cat.codes.to_numpy(), column.cat.categories
+    cells = column.astype(object)
+    nested = cells.map(lambda cell: isinstance(cell, list | tuple | dict | np.ndarray))
+    if nested.any():
+        texts = cells[nested].map(
+            lambda cell: json.dumps(
+                cell if isinstance(cell, dict) else [*cell], default=str
+            )
+        )
+        cells = cells.where(~nested, texts)
+    return pd.factorize(cells)
+
+
+def _each(column: pd.Series, read: Callable[[object], float]) -> np.ndarray:
+    """What `read` makes of each cell, float64 [R], NaN where it is empty."""
+    codes, kinds = _kinds(column)
+    return np.array([*map(read, kinds), np.nan])[codes]
+
+
+def _number(cell: Any) -> float:
+    """NaN for what is no number; true is 1, false is 0."""
+    try:
+        return float({"true": 1, "false": 0}.get(_word(cell), cell))
+    except (TypeError, ValueError, OverflowError):
+        return math.nan
+
+
 def _numbers(column: pd.Series) -> np.ndarray:
-    """float64 [R], NaN for what is no number; true is 1, false is 0."""
+    """float64 [R], NaN for what is no number."""
     if column.dtype.kind in "fiub":
         return np.array(column, dtype="float64")
-    cells = column.astype(object)
-    values = np.array(pd.to_numeric(cells, errors="coerce"), dtype="float64")
-    rest = np.isnan(values)
-    words = cells[rest].map(lambda cell: str(cell).strip().lower())
-    values[rest] = words.map({"true": 1.0, "false": 0.0})
-    return values
+    return _each(column, _number)
 
 
 def _index(column: pd.Series, broken: Broken) -> np.ndarray:
@@ -288,28 +339,9 @@ def _labels(column: pd.Series, broken: Broken) -> np.ndarray:
     return hashes.astype("int64")[codes]
 
 
-def _kinds(column: pd.Series) -> tuple[np.ndarray, pd.Index]:
-    """Each cell's number among the different ones, int64 [R], -1 where it
-    is empty, and these. A conversation, a list of messages, is one text."""
-    if isinstance(column.dtype, pd.CategoricalDtype):
-        return column.cat.codes.to_numpy(), column.cat.categories
-    cells = column.astype(object)
-    nested = cells.map(lambda cell: isinstance(cell, list | tuple | dict | np.ndarray))
-    if nested.any():
-        texts = cells[nested].map(
-            lambda cell: json.dumps(
-                cell if isinstance(cell, dict) else [*cell], default=str
-            )
-        )
-        cells = cells.where(~nested, texts)
-    return pd.factorize(cells)
-
-
 def _flags(column: pd.Series, broken: Broken) -> np.ndarray:
     """1 for true, 0 for false, [R]."""
-    codes, kinds = _kinds(column)
-    words = [str(kind).strip().lower() for kind in kinds]
-    values = np.array([*(FLAGS.get(word, np.nan) for word in words), np.nan])[codes]
+    values = _each(column, lambda cell: FLAGS.get(_word(cell), math.nan))
     _refuse(column, np.isnan(values), "true or false", broken)
     return values
 
@@ -333,9 +365,10 @@ def _one_a_row(
         count[row] = len(tokens)
         cells[row] = tokens[0] if len(tokens) else 0.0
         if len(tokens) and np.ptp(tokens) > SPREAD * max(1.0, np.abs(tokens).max()):
-            broken[row] = GradebookError(
+            line = column.index[row]
+            broken[line] = GradebookError(
                 key=str(column.name),
-                row=row,
+                line=line,
                 expected="one advantage at all tokens of a row",
                 found=f"{float(tokens.min())} to {float(tokens.max())}",
             )

@@ -9,8 +9,7 @@ import io
 import json
 import re
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -18,7 +17,7 @@ import numpy as np
 
 from gradebook.core.errors import GradebookError, refuse, shown
 from gradebook.core.lazy_pandas import pd
-from gradebook.logs.read.columns import Columns
+from gradebook.logs.read.columns import Broken, Columns
 
 ENDINGS = {
     ".csv": "csv",
@@ -44,13 +43,8 @@ UPLOADED = 2**30
 LOOK = 200
 """So many rows are looked at to see what the columns are."""
 COLUMNS = 512
-DECIMALS = 12
-"""Numbers with more decimals are written in full, not rounded."""
 BINARY = (b"PAR1", b"PK\x03\x04", b"\x1f\x8b", b"\x80\x04")
 """How Parquet, zip, gzip and pickle files begin."""
-NUMBERS = ("step", "advantage", "length", "steps", "kept_steps")
-"""Roles whose columns hold numbers, next to the rewards."""
-FLOATS = {"halffloat": "float16", "float": "float32", "double": "float64"}
 
 Choose = Callable[[list[str], list[str]], Columns]
 """From the names of all columns, and of those of numbers, to what is read."""
@@ -103,7 +97,7 @@ class Source:
                     data += block
         except (pa.ArrowException, OSError) as error:
             kind = f"a {packed} file" if packed else "a readable file"
-            raise refuse(kind, str(error)).inside(self.name) from error
+            raise refuse(kind, str(error)) from error
         if len(data) > most:
             raise refuse(f"at most {most:,} bytes; split the log", "more")
         if data.startswith(BINARY):
@@ -145,23 +139,10 @@ def natural(name: str) -> list[str | int]:
     return parts
 
 
-@dataclass(eq=False)
-class Rows:
-    """The rows of a file.
-
-    frame  the columns that are used; empty in rows that cannot be read
-    types  column -> the type of its numbers, as in `Log`, where it is known
-    bad    rows of `frame`, from 0, that cannot be read
-    """
-
-    frame: pd.DataFrame
-    types: dict[str, str] = field(default_factory=dict)
-    bad: dict[int, GradebookError] = field(default_factory=dict)
-
-
-def read_rows(source: Source, choose: Choose) -> Rows:
-    """A file's rows, with the columns that `choose` takes. Raises GradebookError
-    for what is too large, empty, or no such file."""
+def read_rows(source: Source, choose: Choose) -> tuple[pd.DataFrame, Broken]:
+    """The columns of a file that `choose` takes, and the lines that cannot be read;
+    their rows are empty. Raises GradebookError for what is too large, empty, or no
+    such file."""
     readers = {"csv": _csv, "json": _json, "parquet": _parquet}
     if source.kind in readers:
         return readers[source.kind](source, choose)
@@ -198,8 +179,7 @@ def _of_numbers(frame: pd.DataFrame) -> list[str]:
     return names
 
 
-def _csv(source: Source, choose: Choose) -> Rows:
-    """Columns of text: numbers where all cells are some, else categories."""
+def _csv(source: Source, choose: Choose) -> tuple[pd.DataFrame, Broken]:
     import pyarrow as pa
     import pyarrow.csv as arrow
 
@@ -234,33 +214,14 @@ def _csv(source: Source, choose: Choose) -> Rows:
         raise refuse("rows of cells", str(error)) from error
     names = _unique([str(column[0].as_py() or "").strip() for column in table.columns])
     table = table.slice(1).rename_columns(names)
-    rows = table.num_rows + len(odd)
-    if not rows:
+    lines = _lines(data, table.num_rows + len(odd) + 1)[1:]
+    if not len(lines):
         raise _nothing()
     columns = choose(names, _of_numbers(table.slice(0, LOOK).to_pandas()))
-    frame = to_frame(table.select(columns.used))
-    types: dict[str, str] = {}
-    roles = {columns.role[role] for role in NUMBERS if role in columns.role}
-    for name in {*columns.rewards} | roles:
-        # Where some cell is no number, the text is read cell by cell.
-        with suppress(pa.ArrowException):
-            numbers = table[name].cast(pa.float64())
-            types[name] = _written(frame[name].cat.categories)
-            frame[name] = frame[name] if numbers.null_count else numbers.to_pandas()
-    frame.index = np.delete(np.arange(rows), [*odd])
-    frame = frame.reindex(range(rows)) if odd else frame
-    bad = {row: refuse(f"{len(names)} cells", count) for row, count in odd.items()}
-    return Rows(frame.set_axis(_lines(data, rows + 1)[1:]), types, bad)
-
-
-def _written(texts: Iterable[str]) -> str:
-    """How numbers are written: "int", "text 4", "text", or "" for no number."""
-    decimals = [len(text.partition(".")[2]) for text in texts]
-    if not decimals:
-        return ""
-    if max(decimals) > DECIMALS or any("e" in text.lower() for text in texts):
-        return "text"
-    return f"text {max(decimals)}" if max(decimals) else "int"
+    frame = to_frame(table.select(columns.used)).set_axis(np.delete(lines, [*odd]))
+    cells = f"{len(names)} cells"
+    bad = {int(lines[row]): refuse(cells, count) for row, count in odd.items()}
+    return frame.reindex(lines) if odd else frame, bad
 
 
 def _lines(data: bytes, rows: int) -> np.ndarray:
@@ -276,7 +237,7 @@ def _lines(data: bytes, rows: int) -> np.ndarray:
     return np.searchsorted(ends, starts) + 1 if whole else np.arange(1, rows + 1)
 
 
-def _json(source: Source, choose: Choose) -> Rows:
+def _json(source: Source, choose: Choose) -> tuple[pd.DataFrame, Broken]:
     """JSON Lines, an array of objects, or a table of `columns` and `data`, as W&B's."""
     data = source.text()
     value = _parsed(data)
@@ -285,14 +246,14 @@ def _json(source: Source, choose: Choose) -> Rows:
         rows = table if isinstance(table, list) else []
         value = [dict(zip(names, r)) if isinstance(r, list) else r for r in rows]
     if isinstance(value, list):
-        numbered = dict(enumerate(value, 1))
+        lines = dict(enumerate(value, 1))
     else:
-        lines = enumerate(data.split(b"\n"), 1)
-        numbered = {line: _parsed(text) for line, text in lines if text.strip()}
-    objects = [row if isinstance(row, dict) else {} for row in numbered.values()]
+        texts = enumerate(data.split(b"\n"), 1)
+        lines = {line: _parsed(text) for line, text in texts if text.strip()}
+    objects = [row if isinstance(row, dict) else {} for row in lines.values()]
     bad = {
-        row: GradebookError(expected="a JSON object", found=shown(value, 40))
-        for row, value in enumerate(numbered.values())
+        line: GradebookError(expected="a JSON object", found=shown(value, 40))
+        for line, value in lines.items()
         if not isinstance(value, dict)
     }
     names = [*dict.fromkeys(key for row in objects[:LOOK] for key in row)]
@@ -301,7 +262,7 @@ def _json(source: Source, choose: Choose) -> Rows:
     names = _unique(names)
     look = pd.DataFrame(objects[:LOOK], columns=names, dtype=object)
     used = choose(names, _of_numbers(look)).used
-    return Rows(pd.DataFrame(objects, [*numbered], used, dtype=object), bad=bad)
+    return pd.DataFrame(objects, [*lines], used, dtype=object), bad
 
 
 def _parsed(text: bytes) -> Any:
@@ -312,7 +273,7 @@ def _parsed(text: bytes) -> Any:
         return error
 
 
-def _parquet(source: Source, choose: Choose) -> Rows:
+def _parquet(source: Source, choose: Choose) -> tuple[pd.DataFrame, Broken]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -322,11 +283,6 @@ def _parquet(source: Source, choose: Choose) -> Rows:
             log = pq.ParquetFile(file, **limits)
             schema, meta = log.schema_arrow, log.metadata
             names = _unique(schema.names)
-            if b"gradebook" in (schema.metadata or {}):
-                old = "one in Parquet, of an earlier version, which this one does not"
-                raise GradebookError(
-                    expected="a recording in .arrows files", found=f"{old} read"
-                )
             groups = map(meta.row_group, range(meta.num_row_groups))
             for what, size, most in (
                 ("bytes", sum(g.total_byte_size for g in groups), source.most_unpacked),
@@ -336,26 +292,15 @@ def _parquet(source: Source, choose: Choose) -> Rows:
                     raise refuse(f"at most {most:,} {what} when it is unpacked", size)
             if not meta.num_rows:
                 raise _nothing()
-            types = {column.name: _number_type(column.type) for column in schema}
-            lists = {column.name for column in schema if "list" in str(column.type)}
-            columns = choose(names, [n for n in names if types[n] and n not in lists])
+            numeric = re.compile("u?int[0-9]|halffloat|float|double|decimal")
+            numbers = [c.name for c in schema if numeric.match(str(c.type))]
+            columns = choose(names, numbers)
             frame = to_frame(log.read(columns=[n for n in names if n in columns.used]))
     except GradebookError:
         raise
     except (pa.ArrowException, OSError, ValueError, KeyError, MemoryError) as error:
         raise refuse("a Parquet file", str(error)) from error
-    return Rows(frame.set_axis(range(1, len(frame) + 1)), types)
-
-
-def _number_type(kind: Any) -> str:
-    """The type of a column's numbers, or of those in its lists; "" for others."""
-    import pyarrow as pa
-
-    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
-        return _number_type(kind.value_type)
-    if pa.types.is_decimal(kind):
-        return f"text {kind.scale}"
-    return "int" if pa.types.is_integer(kind) else FLOATS.get(str(kind), "")
+    return frame.set_axis(range(1, len(frame) + 1)), {}
 
 
 def to_frame(table: Any) -> pd.DataFrame:

@@ -12,15 +12,9 @@ import numpy as np
 
 from gradebook.core.errors import GradebookError, refuse
 from gradebook.core.lazy_pandas import pd
-from gradebook.logs.read.columns import (
-    EMPTY,
-    NAMES,
-    Columns,
-    canonical,
-    guessed,
-    is_unknown,
-)
-from gradebook.logs.read.files import LOGS, Rows, Source, read_rows, sources
+from gradebook.logs.read import columns as reading
+from gradebook.logs.read.columns import Broken, Columns, canonical, guessed, is_unknown
+from gradebook.logs.read.files import LOGS, Source, read_rows, sources
 
 if TYPE_CHECKING:
     from gradebook.logs.recording import Recording
@@ -39,9 +33,8 @@ Progress = Callable[[float], object]
 class Log:
     """A log: what its columns are, its rows, and what went wrong.
 
-    types          "reward" and "advantage" -> the type of the numbers in the
-                   first file: a float type, "int", "text 4" for text of at most
-                   4 decimals, "text" for longer ones, "" for no such column
+    types          "reward" and "advantage" -> how the first file stores the numbers:
+                   a float type, "text 4" for text of at most 4 decimals, or ""
     recording      what a recorder wrote, where the files are its own
     by_row         what to give `read_files` as `by_row` where the guessed column of
                    prompts is none; () without another column to try
@@ -51,6 +44,7 @@ class Log:
     broken_steps   steps that are left out, since a row of theirs is broken
     without        rows left out for a broken row of their prompt, in a log
                    without steps
+    empty_advantages  rows whose broken cell is an empty advantage
     rows           rows read
     gathered       rows of a step stood apart, and were brought together
     repeated       steps that stand again, as after a resumed run
@@ -77,16 +71,15 @@ class Log:
     def keep(self, table: pd.DataFrame) -> pd.DataFrame:
         """The table without steps that cannot be judged, or, in a log without
         steps, without such prompts. `broken` has the rows' errors."""
-        errors, step = table["broken"].dropna(), table["step"].to_numpy()
-        bad = table.pop("broken").notna().to_numpy()
+        bad = table["broken"].notna().to_numpy()
+        errors = table.pop("broken")[bad].tolist()
         advantage = self.columns.role.get("advantage")
-        empty = [e.key == advantage and e.found == EMPTY for e in errors]
-        self.rows, self.empty_advantages = len(table), sum(empty)
-        self.broken_cells = len(errors)
-        self.broken = errors.tolist()[:NAMED]
-        if not bad.any():
+        empty = [e for e in errors if (e.key, e.found) == (advantage, reading.EMPTY)]
+        self.rows, self.empty_advantages = len(table), len(empty)
+        self.broken_cells, self.broken = len(errors), errors[:NAMED]
+        if not errors:
             return table
-        unknown = is_unknown(step)
+        step = table["step"].to_numpy()
         near = bad | np.append(bad[1:], False) | np.append(False, bad[:-1])
         if "step" not in self.columns.role and "prompt" in table:
             prompt = table["prompt"].to_numpy()
@@ -94,6 +87,7 @@ class Log:
             self.without = int(out.sum())
         else:
             # A broken row that names no step may be of the one before or after.
+            unknown = is_unknown(step)
             near = near if (bad & unknown).any() else bad
             touched = pd.unique(step[near & ~unknown])
             self.broken_steps = touched.tolist()
@@ -148,22 +142,23 @@ def read_files(
                 more = (*by_row, prompt)
                 other = guessed(names, numbers, columns, more).role["prompt"]
                 log.by_row = more if other not in more else ()
-        for name in [name for name in log.columns.used if name not in names]:
-            first = "the columns of the first file"
-            raise GradebookError(key=name, expected=first, found="no such column")
+        for name in log.columns.used:
+            if name not in names:
+                first = "the columns of the first file"
+                raise GradebookError(key=name, expected=first, found="no such column")
         return log.columns
 
     errors: list[GradebookError] = []
     total, read, tables = max(sum(s.size for s in files), 1), 0, []
     for number, source in enumerate(files):
         try:
-            rows = read_rows(source, choose)
+            frame, bad = read_rows(source, choose)
         except GradebookError as error:
             errors.append(error.inside(source.name))
         else:
             assert log is not None
-            log.types = log.types or _types(log.columns, rows.types)
-            table = _table(rows, log.columns, source.name)
+            log.types = log.types or log.columns.types(frame)
+            table = _table(frame, bad, log.columns, source.name)
             if "step" not in table:  # a file is one
                 digits = re.findall(r"[0-9]+", Path(source.name).stem)
                 named = int(digits[-1][-15:]) if digits else number
@@ -189,24 +184,17 @@ def read_files(
     return log
 
 
-def _table(rows: Rows, columns: Columns, file: str) -> pd.DataFrame:
+def _table(
+    frame: pd.DataFrame, bad: Broken, columns: Columns, file: str
+) -> pd.DataFrame:
     """Rows of a file in canonical columns; `broken` is the error of a row that
     cannot be used."""
-    table, cells = canonical(rows.frame, columns)
+    table, broken = canonical(frame, columns)
     errors = {
-        row: error.at(file=Path(file).name, line=int(rows.frame.index[row]), row=None)
-        for row, error in {**cells, **rows.bad}.items()
+        line: error.at(file=Path(file).name, line=line)
+        for line, error in {**broken, **bad}.items()
     }
-    broken = pd.Series(errors, dtype=object)
-    return table.reset_index(drop=True).assign(broken=broken)
-
-
-def _types(columns: Columns, types: Mapping[str, str]) -> dict[str, str]:
-    """The types of rewards and advantages, "" where functions differ."""
-    rewards = {types.get(name, "") for name in columns.rewards}
-    advantage = types.get(columns.role.get("advantage", ""), "")
-    reward = rewards.pop() if len(rewards) == 1 else ""
-    return {"advantage": advantage, "reward": reward}
+    return table.assign(broken=pd.Series(errors, dtype=object))
 
 
 def told_apart(table: pd.DataFrame) -> tuple[pd.DataFrame, int]:
@@ -247,14 +235,14 @@ def read_frame(frame: pd.DataFrame, columns: Mapping[str, str] | None = None) ->
     """A frame of whole steps as a log; a step that stands again is told apart.
     Raises GradebookError with the column and row of the first cell that
     cannot be read."""
-    kinds = {str(name): frame[name].dtype for name in frame.columns}
-    of_numbers = [name for name, kind in kinds.items() if kind.kind in "fiub"]
-    log = Log((), guessed([*kinds], of_numbers, columns), rows=len(frame))
-    log.types = _types(log.columns, {n: str(k) for n, k in kinds.items()})
+    frame = frame.reset_index(drop=True).rename(columns=str)
+    numbers = [name for name in frame if frame[name].dtype.kind in "fiub"]
+    log = Log((), guessed([*frame], numbers, columns), rows=len(frame))
+    log.types = log.columns.types(frame)
     table, broken = canonical(frame, log.columns)
     if broken:
-        raise broken[min(broken)]
-    table = table.reset_index(drop=True)
+        row = min(broken)
+        raise broken[row].at(line=None, row=row)
     log.table, log.repeated = told_apart(table.assign(step=table.get("step", 0)))
     return log
 
@@ -266,10 +254,10 @@ def read_recording(
 ) -> Log:
     """A recording, or a part of one, as a log."""
     names = recording.columns
-    as_written = {role: role if role in names else "" for role in NAMES}
+    as_written = {role: role if role in names else "" for role in reading.NAMES}
     named = guessed(names, names, {**as_written, **(columns or {})})
     log = Log(files, named, dict(recording.types), recording)
     frame = recording.frame()
     if len(frame):
-        log.table = log.keep(_table(Rows(frame[[*named.used]]), named, "the recording"))
+        log.table = log.keep(_table(frame[[*named.used]], {}, named, "the recording"))
     return log
