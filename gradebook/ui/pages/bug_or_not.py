@@ -14,7 +14,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from gradebook.analysis.evidence import ENGINE, in_words, numbers
 from gradebook.cases.link import query_string
-from gradebook.cases.reports import CHOICES, ROUNDS, Alarm, Report
+from gradebook.cases.reports import CHOICES, ROUNDS, Report
 from gradebook.cases.reports import game as reports_of
 from gradebook.cases.scenario import Scenario
 from gradebook.core.errors import GradebookError
@@ -49,8 +49,9 @@ class Quiz:
         return reports_of(self.seed)
 
     @property
-    def report(self) -> Report | None:
-        return self.reports[self.at] if self.at < len(self.reports) else None
+    def link(self) -> dict[str, str]:
+        """Of the game and its round."""
+        return address.game_link(self.seed, round=str(self.at + 1))
 
     def say(self, choice: int) -> None:
         """The answer to the report, once."""
@@ -66,10 +67,6 @@ class Quiz:
             self.at += 1
 
 
-def round_link(quiz: Quiz) -> dict[str, str]:
-    return address.game_link(quiz.seed, round=str(quiz.at + 1))
-
-
 def read(query: Mapping[str, str]) -> Quiz:
     """The game of a link. Never raises; what makes no sense is left out."""
     quiz, text = Quiz(address.seed_of(query)), query.get("round", "")
@@ -81,48 +78,42 @@ def read(query: Mapping[str, str]) -> Quiz:
 def bug_or_not() -> None:
     bar.follow(PAGE)
     st.title("Bug or not?", anchor=False)
-    leads, led = seat.leads(), _game_of_lead()
-    game = led or address.game(keys.QUIZ, read)
-    if leads:
-        address.put(round_link(game))
-    elif not led:
-        address.put(address.game_link(game.seed))
-    report = game.report
-    question = report.question if report else f"result-{game.seed}"
-    bar.move(PAGE, question, query_string(round_link(game)))
-    if not leads and not led:
-        bar.about("", text="You play alone here.")
-        standing = None
+    room, leads = seat.here() if seat.learning() else None, seat.leads()
+    led = room and room.position and room.position.page == PAGE
+    if room and room.position and led:  # the lead's game and round
+        game = read(dict(parse_qsl(room.position.link, True)))
     else:
-        text = "The lead shows the result."
-        standing = bar.about(question if report else "", text)
+        game = address.game(keys.QUIZ, read)
+        address.put(game.link if leads else address.game_link(game.seed))
+    ended = game.at == len(game.reports)
+    question = f"result-{game.seed}" if ended else game.reports[game.at].question
+    bar.move(PAGE, question, query_string(game.link))
+    if leads or led:
+        standing = bar.about("" if ended else question, "The lead shows the result.")
         if standing is None:  # there is no seat
             return
-    if report is None:
+    else:
+        bar.about("", "You play alone here.")
+        standing = None
+    if ended:
         _result(game, standing)
     else:
-        _report(game, report, standing)
+        _report(game, standing)
 
 
-def _game_of_lead() -> Quiz | None:
-    """The lead's game and round, where this browser learns in a room whose lead
-    is at this page."""
-    room = seat.here() if seat.learning() else None
-    if room is None or room.position is None or room.position.page != PAGE:
-        return None
-    return read(dict(parse_qsl(room.position.link, True)))
-
-
-def _report(game: Quiz, report: Report, standing: Standing | None) -> None:
+def _report(game: Quiz, standing: Standing | None) -> None:
     """A report, to be judged alone or in a room. Whoever plays alone or leads goes on
     to the next."""
-    choice = standing.vote if standing else game.answers.get(game.at)
-    answered = standing.is_open if standing else choice is not None
+    report, alone = game.reports[game.at], standing is None
+    if standing is None:
+        choice = game.answers.get(game.at)
+        standing = Standing(choice is not None, choice)
+    answered = standing.is_open
     so_far = ""
-    if not standing and game.answers:
+    if alone and game.answers:
         done = [report for report in game.reports if report.number in game.answers]
         so_far = f" · {score(done, game.answers)}"
-    elif not standing:
+    elif alone:
         st.markdown(
             "Each report is about a trainer. Some describe a real bug, others"
             " only look like one. Judge each by its claim and its batch."
@@ -131,20 +122,20 @@ def _report(game: Quiz, report: Report, standing: Standing | None) -> None:
     with st.container(key="predict-report"):
         teaser, claim = map(words.plain, (report.source.teaser, report.source.claim))
         st.markdown(f"{teaser}  \n**The report says:** {claim}")
-        if not answered and not (standing and standing.leads):
-            st.markdown("**Is that a bug?**" + ("" if standing else " (Keys: b, n)"))
-            pick = partial(bar.vote, report.question) if standing else game.say
+        if not answered and not standing.leads:
+            st.markdown("**Is that a bug?**" + (" (Keys: b, n)" if alone else ""))
+            pick = game.say if alone else partial(bar.vote, report.question)
             choices(dict(zip(("quiz-bug", "quiz-not"), CHOICES)), pick)
     left, right = st.columns(2, gap="large")
     with left:
         if answered:
-            answer(report, "" if choice is None else judged(report, choice))
-        if standing.leads if standing else answered:
+            answer(report, standing.vote)
+        if standing.leads or alone and answered:
             last = game.at + 1 == len(game.reports)
             st.button(
                 "See the score" if last else "Next report",
                 key="quiz-next",
-                help=None if standing else "Key: →",
+                help="Key: →" if alone else None,
                 on_click=partial(game.go, game.at + 1),
                 type="primary" if answered else "secondary",
             )
@@ -169,16 +160,24 @@ def _result(game: Quiz, standing: Standing | None) -> None:
     if room and standing and standing.leads:
         right = votes = 0
         for report in reports:
-            truth = report.truth
-            if truth is not None:
-                right += room.counts.get(report.question, {}).get(truth, 0)
+            if report.truth is not None:
+                right += room.counts.get(report.question, {}).get(report.truth, 0)
                 votes += room.answers(report.question)
         st.markdown(
             f"**{right} of {votes} votes were right.** Under Results, the page Session"
             " has the votes on each report."
         )
     else:
-        score_card(answers, reports)
+        st.header(f"Your score: {score(reports, answers)}")
+        body = []
+        for report in reports:
+            choice = answers.get(report.number)
+            said = "no answer" if choice is None else CHOICES[choice]
+            mark = "✓" if choice is not None and choice == report.truth else ""
+            number, title = str(report.number + 1), report.source.title
+            body.append([number, title, kind(report), said, mark])
+        head = ["", "report", "it is", "you said", ""]
+        table(head, body, label="the reports and your answers")
     if standing and not standing.leads:
         return
     with st.container(horizontal=True):
@@ -198,15 +197,12 @@ def _rest(
     with draft.lock:
         if answered:
             with numbers, below(draft):
-                numbers_of(report, draft)
+                settling(report, draft)
         alone = game is keys.QUIZ.get() and not seat.leads()
+        say = {"bug": partial(game.say, 0), "not": partial(game.say, 1)}
         shortcuts(
             draft,
-            {
-                "bug": partial(game.say, 0),
-                "not": partial(game.say, 1),
-                "next": game.go_on,
-            },
+            {**say, "next": game.go_on},
             focus=f"{game.seed}-{game.at}" if answered else "",
             letters=KEYS if alone else {},
             then=st.rerun,
@@ -227,50 +223,46 @@ def score(reports: Sequence[Report], answers: Mapping[int, int]) -> str:
     return f"{right} of {len(scored)} right"
 
 
-def answer(report: Report, said: str) -> None:
-    """The verdict card. `said` is what the visitor answered, a sentence or ''."""
-    source = report.source
+def answer(report: Report, choice: int | None) -> None:
+    """The verdict card."""
+    source, said = report.source, ""
     if isinstance(source, Scenario):
         why, lesson = source.prediction.why, source.rule
     else:
         why, lesson = source.verdict, source.lesson
+    if choice is not None:
+        right = f", and that is {'right' if choice == report.truth else 'wrong'}."
+        if report.truth is None:
+            right = ". The report is disputed, so no answer is scored."
+        said = f"You said **{CHOICES[choice].lower()}**{right} "
     with st.container(border=True, key="verdict"):
         st.markdown(
-            f"{said} **{kind(report)}: {words.plain(source.title)}.**"
+            f"{said}**{kind(report)}: {words.plain(source.title)}.**"
             f" {words.plain(why)}  \n"
             f"**The lesson:** {words.plain(lesson)}"
         )
 
 
-def judged(report: Report, choice: int) -> str:
-    sentence, right = f"You said **{CHOICES[choice].lower()}**", report.truth
-    if right is None:
-        return f"{sentence}. The report is disputed, so no answer is scored."
-    return f"{sentence}, and that is {'right' if choice == right else 'wrong'}."
-
-
-def numbers_of(report: Report, draft: Draft) -> None:
+def settling(report: Report, draft: Draft) -> None:
     """The numbers that settle it, from the batch on the board."""
     alarm, both = report.source, draft.comparison
-    if not isinstance(alarm, Alarm):
+    if isinstance(alarm, Scenario):
         if both.diverging:
             st.markdown(
                 "The board has the numbers of both engines. The first stage that"
                 f" differs is `{both.diverging[0]}`."
             )
         return
-    body, beside = [], False
+    body, text = [], words.plain(alarm.note)
     for evidence in alarm.evidence:
         try:
             shown = in_words(numbers(evidence, both.batch))
         except GradebookError as error:
             shown = words.place(error)
         mark = "" if evidence.show in ENGINE else " †"
-        beside = beside or bool(mark)
         where = "the board's" if evidence.rows is None else "another batch"
         body.append([evidence.says + mark, shown, where])
-    text = words.plain(alarm.note)
-    if beside:
+    if any(evidence.show not in ENGINE for evidence in alarm.evidence):
         text = (
             "† Not by the engine: a formula beside it computes this now, since the"
             f" report is about code that the engine does not have. {text}"
@@ -291,17 +283,3 @@ def sources(report: Report) -> None:
         label = f"Open: {words.plain(source.title)}"
         file = address.bug_files()[source.bug]
         st.page_link(file, label=label, query_params=address.carried())
-
-
-def score_card(answers: Mapping[int, int], asked: Sequence[Report]) -> None:
-    """The score, and a line for each of the reports that were asked."""
-    st.header(f"Your score: {score(asked, answers)}")
-    body = []
-    for report in asked:
-        choice = answers.get(report.number)
-        answer = "no answer" if choice is None else CHOICES[choice]
-        mark = "✓" if choice is not None and choice == report.truth else ""
-        number = str(report.number + 1)
-        body.append([number, report.source.title, kind(report), answer, mark])
-    head = ["", "report", "it is", "you said", ""]
-    table(head, body, label="the reports and your answers")

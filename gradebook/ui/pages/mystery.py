@@ -7,7 +7,7 @@ trainer's advantages and the batch, and nothing of any other stage.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, partial
 from typing import Any
@@ -34,12 +34,10 @@ from gradebook.ui.parts.widget import shortcuts
 
 NONE = ""
 """Stands for the trainer without a bug."""
+NO_STAGE = "none"
 DIGITS = 5
 """Significant digits of an advantage that are shown. More would tell the
 number type in which the trainer computes."""
-NO_STAGE = "none"
-AGREES = "The trainer's advantages for this batch are correct."
-SAID = "The trainer's advantages for this batch. You see nothing else of it."
 HINTS = {
     "rows": ("Which rows of this batch are wrong?", 2),
     "stage": ("Name the stage", 4),
@@ -125,7 +123,7 @@ class Game:
     """Where a visitor stands in a game. Its link is the seed.
 
     log    the batches that the trainer was asked about, in order
-    hints  what was taken of HINTS, with what each told
+    hints  what each hint told that was taken, with its cost
     wrong  how many wrong names were given
     over   how the game ended, in words; '' while it is played
     reply  what the last name came to
@@ -133,7 +131,7 @@ class Game:
 
     seed: str
     log: list[State] = field(default_factory=list)
-    hints: list[tuple[str, str]] = field(default_factory=list)
+    hints: dict[str, int] = field(default_factory=dict)
     wrong: int = 0
     over: str = ""
     reply: str = ""
@@ -164,9 +162,9 @@ class Game:
         return len(self.log) - 1
 
     @property
-    def cost(self) -> int:
-        costs = sum(HINTS[hint][1] for hint, _ in self.hints)
-        return max(len(self.log) - 1, 0) + costs + WRONG * self.wrong
+    def score(self) -> str:
+        edits = max(len(self.log) - 1, 0)
+        return counted(edits + sum(self.hints.values()) + WRONG * self.wrong, "edit")
 
     def guess(self, stage: str | None, name: str | None) -> None:
         """The visitor names the stage and the bug. The right name ends the game."""
@@ -179,15 +177,16 @@ class Game:
             self.reply = "The stage is right, the bug is not."
 
     def take(self, hint: str) -> None:
-        """A hint."""
         text = f"The stage is `{stage_of(self.name)}`."
         if hint == "rows":
             number = self.note()
             rows = ", ".join(map(str, odd_rows(self.name, self.log[number])))
             batch = f"batch {number}" if number else "the first batch"
             text = f"Rows of {batch} whose advantage is wrong: {rows or 'none'}."
-        if (hint, text) not in self.hints:
-            self.hints.append((hint, text))
+        self.hints[text] = HINTS[hint][1]
+
+    def give_up(self) -> None:
+        self.over = "You gave up after"
 
 
 def read(query: Mapping[str, str]) -> Game:
@@ -214,13 +213,13 @@ def mystery() -> None:
 
 def data_of(game: Game) -> dict[str, Any]:
     """What the board draws: the batch and the trainer's advantages alone."""
-    draft = game.draft
-    data = view(draft, kind="sign", covered=True)
+    data = view(game.draft, kind="sign", covered=True)
     return data | {
-        "causes": [no_cause(len(draft.table))],
+        "causes": [no_cause(len(game.draft.table))],
         "baseline": "",
         "hollow": "",
-        "summary": SAID,
+        "summary": "The trainer's advantages for this batch. You see nothing else of"
+        " it.",
         "names": ["the trainer", ""],
         "unnamed": True,
     }
@@ -238,51 +237,48 @@ def _rest(game: Game, main: DeltaGenerator, side: DeltaGenerator) -> None:
         st.markdown(words.titled("Hints", "A hint counts as edits.", level=3))
         with st.container(horizontal=True):
             for hint, (label, cost) in HINTS.items():
-                text, key = f"{label} ({cost} edits)", f"mystery-hint-{hint}"
-                if st.button(text, key=key):
-                    game.take(hint)
-                    st.rerun()
-        for _, text in game.hints:
+                act = partial(game.take, hint)
+                _button(f"{label} ({cost} edits)", f"hint-{hint}", act)
+        for text in game.hints:
             st.markdown(text)
     shortcuts(game.draft)
 
 
 def _name(game: Game) -> None:
     text = (
-        f"**{counted(game.cost, 'edit')} so far.** A wrong name costs {WRONG} edits. A"
-        " drag is one edit. Going back in the history is free."
+        f"**{game.score} so far.** A wrong name costs {WRONG} edits. A drag is one"
+        " edit. Going back in the history is free."
     )
     st.markdown(words.titled("Name it", text, level=3))
-    by_stage: dict[str, list[str]] = {}
-    for name in sorted(suspects()):
-        by_stage.setdefault(stage_of(name), []).append(name)
+    stages = set(map(stage_of, suspects()))
     stage = st.pills(
         "Stage",
-        [stage for stage in (*STAGES, NO_STAGE) if stage in by_stage],
+        [stage for stage in (*STAGES, NO_STAGE) if stage in stages],
         format_func=lambda stage: "no stage" if stage == NO_STAGE else stage,
         key=f"mystery-stage-{game.seed}",
         wrap=True,
     )
-    suspect = stage and st.pills(
+    name = stage and st.pills(
         "Bug",
-        by_stage[stage],
+        [name for name in sorted(suspects()) if stage_of(name) == stage],
         format_func=_title,
         key=f"mystery-bug-{game.seed}-{stage}",
         wrap=True,
     )
     with st.container(horizontal=True):
-        unnamed = suspect is None
-        if st.button("Name it", key="mystery-name", type="primary", disabled=unnamed):
-            game.guess(stage, suspect)
-            st.rerun()
-        if st.button("Give up", key="mystery-over"):
-            game.over = "You gave up after"
-            st.rerun()
-        if st.button("Another trainer", key="mystery-new"):
-            keys.MYSTERY.drop()
-            st.rerun()
+        guess = partial(game.guess, stage, name)
+        _button("Name it", "name", guess, type="primary", disabled=name is None)
+        _button("Give up", "over", game.give_up)
+        _button("Another trainer", "new", keys.MYSTERY.drop)
     if game.reply:
         st.markdown(f"**{game.reply}**")
+
+
+def _button(label: str, key: str, act: Callable[[], None], **options: Any) -> None:
+    """A button whose act draws the whole page again."""
+    if st.button(label, key=f"mystery-{key}", **options):
+        act()
+        st.rerun()
 
 
 def _title(name: str) -> str:
@@ -290,24 +286,18 @@ def _title(name: str) -> str:
 
 
 def _over(game: Game) -> None:
-    name = game.name
-    answer = "The trainer has no bug."
+    name, answer = game.name, "The trainer has no bug."
+    said = "The trainer's advantages for this batch are correct."
     if name:
-        record = bug(name)
-        answer = f"**{_title(name)}**, in the stage `{record.stage}`:"
-        answer += f" {words.plain(record.phrase)}."
+        phrase, said = words.plain(bug(name).phrase), ""
+        answer = f"**{_title(name)}**, in the stage `{stage_of(name)}`: {phrase}."
     with st.container(border=True, key="verdict"):
-        st.markdown(f"{game.over} {counted(game.cost, 'edit')}. {answer}")
+        st.markdown(f"{game.over} {game.score}. {answer}")
     with st.container(horizontal=True):
         if name:
             label, file = f"Open: {_title(name)}", bug_files()[name]
             st.page_link(file, label=label, query_params=carried())
-        st.button(
-            "Another trainer",
-            key="mystery-new",
-            type="primary",
-            on_click=keys.MYSTERY.drop,
-        )
-    heart(game.end, "sign", covered=not name, said="" if name else AGREES)
+        _button("Another trainer", "new", keys.MYSTERY.drop, type="primary")
+    heart(game.end, "sign", covered=not name, said=said)
     st.fragment(shortcuts, key="rest")(game.end)
     address.colleague("The same trainer", game.seed)
