@@ -15,17 +15,9 @@ from gradebook.cases.scenario import Scenario, load, variants
 from gradebook.ui import keys
 from gradebook.ui.board import lesson as board_lesson
 from gradebook.ui.board.component import below, board
-from gradebook.ui.parts import (
-    address,
-    controls,
-    desk,
-    drafts,
-    predict,
-    report,
-    stages,
-    words,
-)
+from gradebook.ui.parts import address, controls, drafts, predict, report, stages, words
 from gradebook.ui.parts.address import bug_files, page_files
+from gradebook.ui.parts.desk import matter
 from gradebook.ui.parts.drafts import Draft
 from gradebook.ui.parts.widget import shortcuts, showing
 from gradebook.ui.rooms import bar as room
@@ -84,12 +76,9 @@ def _story(draft: Draft) -> DeltaGenerator:
     left, right = st.columns([9, 10], gap="large")
     with left:
         where = "this case's batch" if scenario.variant else "the report's batch"
-        story = words.titled(
-            f"What happened in {where}", words.plain(scenario.story), level=3
-        )
-        st.markdown(story, help=words.terms(scenario.story))
-        lesson = words.plain(scenario.lesson)
-        st.markdown(lesson, help=words.terms(scenario.lesson))
+        title = f"### What happened in {where}\n\n"
+        for head, text in ((title, scenario.story), ("", scenario.lesson)):
+            st.markdown(head + words.plain(text), help=words.terms(text))
         place = st.container()
     with right:
         report.the_code(draft.swap, load(scenario.bug))
@@ -137,10 +126,10 @@ def rest(
 
 def _more(draft: Draft) -> None:
     """Parts that open in place, one at a time, and the way to the training runs."""
-    parts: dict[str, tuple[str, Callable[[Draft], None]]] = {
-        "affected": ("Am I affected?", lambda draft: report.affected(draft.scenario)),
-        "home": ("Take it home", report.take_home),
-        "deeper": ("Go deeper", stages.deeper),
+    parts: dict[str, tuple[str, Callable[[], None]]] = {
+        "affected": ("Am I affected?", partial(report.affected, draft.scenario)),
+        "home": ("Take it home", partial(report.take_home, draft)),
+        "deeper": ("Go deeper", partial(stages.deeper, draft)),
     }
 
     def turn(part: str) -> None:
@@ -152,13 +141,13 @@ def _more(draft: Draft) -> None:
     with row:
         for part, (label, _) in parts.items():
             label += " ▾" if draft.opened == part else ""
-            act = partial(turn, part)
-            st.button(label, key=f"more-{part}", type="tertiary", on_click=act)
+            key, turned = f"more-{part}", (part,)
+            st.button(label, key, on_click=turn, args=turned, type="tertiary")
             if part == "affected":
-                desk.matter(draft.scenario.bug)
+                matter(draft.scenario.bug)
     if draft.opened:
         with st.container(key="opened"):
-            parts[draft.opened][1](draft)
+            parts[draft.opened][1]()
 
 
 # The board, with its box, its challenge and its path
@@ -219,16 +208,14 @@ def _end(here: str) -> None:
         label = "here" if name == here else "next" if name == following else ""
         look = "done" if name in done else "open"
         stops += f'<i class="{look}"><span>{label}</span></i>'
-    label, page = "Check your own run", page_files()["check"]
+    label = "Check your own run"
     if following is not None:
         label = f"Next bug: {words.plain(load(following).title)}"
-        page = bug_files()[following]
     with st.container(horizontal=True, key="the-end", vertical_alignment="center"):
         st.html(
             f'<div class="gb-count"><b>{len(done)} of {len(BUGS)}</b>uncovered</div>',
             width="content",
         )
-        line = f'<div class="gb-line" aria-hidden="true">{stops}</div>'
-        st.html(line, width="stretch")
+        st.html(f'<div class="gb-line" aria-hidden="true">{stops}</div>')
         if st.button(label, type="primary", key="next-bug"):
-            st.switch_page(page)
+            st.switch_page(page_files()[following or "check"])

@@ -11,7 +11,7 @@ import streamlit as st
 from gradebook.cases.scenario import SANDBOX, bug, case, load
 from gradebook.core.errors import GradebookError
 from gradebook.core.formatting import flips
-from gradebook.logs.explore import failing_test, state_of, worst_steps
+from gradebook.logs.explore import StepRows, failing_test, state_of, worst_steps
 from gradebook.logs.explore import sentences as in_words
 from gradebook.logs.judging.suspects import HOW_ROWS_COUNT, main_column
 from gradebook.logs.judging.verdict import Verdict, named_as
@@ -63,9 +63,7 @@ def _check(checking: Checking) -> None:
     """Runs the check. A press of Cancel ends it: Streamlit takes it where
     the bar is drawn."""
 
-    def cancel() -> None:
-        checking.error = "The check was cancelled."
-
+    cancel = partial(setattr, checking, "error", "The check was cancelled.")
     work = st.empty()
     with work.container(key="check-work"):
         bar = st.progress(0.0, f"Reading {words.plain(checking.title)}")
@@ -79,8 +77,7 @@ def _check(checking: Checking) -> None:
             bar.progress(share, f"{steps:,} steps checked")
 
     try:
-        verdict = check_log(checking.files, progress=draw, **checking.options)
-        checking.verdict = verdict
+        checking.verdict = check_log(checking.files, progress=draw, **checking.options)
     except GradebookError as error:
         checking.error = str(error)
     work.empty()
@@ -91,7 +88,11 @@ def _verdict(checking: Checking, verdict: Verdict) -> None:
     _card(checking, verdict)
     has_steps = len(verdict.frame) > 0
     if len(verdict.what_if):
-        _would_compute(verdict)
+        st.markdown(
+            "### What each engine would compute\n\nThe rewards alone tell where a bug"
+            " would change the advantages of these rows, if the trainer had it.\n\n"
+            + "\n".join(f"- {words.plain(one)}" for one in in_words(verdict.what_if))
+        )
     elif has_steps:
         _timeline(verdict)
     left, right = st.columns([7, 5], gap="large")
@@ -158,14 +159,15 @@ def _evidence(verdict: Verdict) -> None:
     """Everything else that the check knows; and files."""
     st.markdown(words.titled("Evidence", level=3))
     table(["", ""], [list(fact) for fact in facts(verdict)], label="evidence")
+    ties = [f"{tie.title}: {tie.why}" for tie in verdict.ties]
     for title, texts, expanded in (
-        ("What this log cannot tell", [f"{t.title}: {t.why}" for t in verdict.ties], 0),
-        ("Notes, and what was not checked", verdict.notes, 0),
-        ("Left out, since it cannot be read", verdict.broken, 1),
+        ("What this log cannot tell", ties, False),
+        ("Notes, and what was not checked", verdict.notes, False),
+        ("Left out, since it cannot be read", verdict.broken, True),
     ):
         if texts:
-            with st.expander(title, expanded=bool(expanded)):
-                st.markdown("\n".join(f"- {words.plain(text)}" for text in texts))
+            lines = "\n".join(f"- {words.plain(text)}" for text in texts)
+            st.expander(title, expanded=expanded).markdown(lines)
     with st.container(horizontal=True):
         download("Verdict as JSON", "gradebook-verdict.json", verdict.to_json)
         html = partial(report, verdict)
@@ -206,19 +208,9 @@ def _timeline(verdict: Verdict) -> None:
         f" Groups that are off: {int(frame['groups_affected'].sum()):,}. A click on a"
         " mark opens its step below."
     )
-    columns = ["step", "verdict", "correct_residual", "flips", "groups_affected"]
-    numbers = frame[columns].rename(columns={"correct_residual": "off by"})
+    names = ["step", "verdict", "correct_residual", "flips", "groups_affected"]
+    numbers = frame[names].rename(columns={"correct_residual": "off by"})
     offered("the timeline's numbers", CHART, lambda: {"The steps": numbers})
-
-
-def _would_compute(verdict: Verdict) -> None:
-    """For a log without advantages: how the engines would differ on it."""
-    text = (
-        "The rewards alone tell where a bug would change the advantages of these"
-        " rows, if the trainer had it.\n\n"
-    )
-    text += "\n".join(f"- {words.plain(line)}" for line in in_words(verdict.what_if))
-    st.markdown(words.titled("What each engine would compute", text, level=3))
 
 
 def _steps(checking: Checking, verdict: Verdict) -> None:
@@ -227,15 +219,9 @@ def _steps(checking: Checking, verdict: Verdict) -> None:
     if keys.widget(CHOSEN) not in by_label:
         worst = worst_steps(verdict, 1)["step"].map(str)
         keys.show(CHOSEN, [*worst, *by_label][0])
-    chosen = st.selectbox("Open a step", list(by_label), key=CHOSEN, width=240)
-    _step(checking, verdict, by_label[chosen])
-
-
-def _step(checking: Checking, verdict: Verdict, step: object) -> None:
-    try:
-        rows = checking.step(step)
-    except GradebookError as error:
-        st.error(words.plain(str(error)))
+    step = by_label[st.selectbox("Open a step", list(by_label), key=CHOSEN, width=240)]
+    rows = _rows(checking, step)
+    if rows is None:
         return
     if rows.note:
         st.markdown(words.plain(rows.note))
@@ -257,11 +243,16 @@ def _open_button(key: str, checking: Checking, step: object, name: str) -> None:
     """Goes to the page `name`, a bug's or the sandbox, with the step's rows in
     the learner's own draft. The page says what it shows."""
     where = "in the sandbox" if name == SANDBOX else f"on the page {load(name).title}"
-    if st.button(words.plain(f"Open step {step} {where}"), key=key):
-        try:
-            rows = checking.step(step)
-        except GradebookError as error:
-            st.error(words.plain(str(error)))
-            return
+    pressed = st.button(words.plain(f"Open step {step} {where}"), key=key)
+    if pressed and (rows := _rows(checking, step)):
         note = f"These rows are step {step} of {checking.title}. {rows.note}".strip()
         address.open_batch(state_of(rows, case(name)), note)
+
+
+def _rows(checking: Checking, step: object) -> StepRows | None:
+    """The step's rows; None where they cannot be read, which is said."""
+    try:
+        return checking.step(step)
+    except GradebookError as error:
+        st.error(words.plain(str(error)))
+        return None

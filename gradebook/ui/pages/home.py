@@ -13,12 +13,10 @@ import torch
 
 from gradebook.analysis.comparison import Comparison, compare
 from gradebook.bugs import BUGS, swap
-from gradebook.cases.scenario import bug, load
+from gradebook.cases.scenario import load
 from gradebook.core.batch import Batch
-from gradebook.core.errors import GradebookError
 from gradebook.engine.pipeline import CORRECT, run
 from gradebook.output import figures
-from gradebook.output.figures import ASKS, map_file, stops
 from gradebook.output.panels import panels, squashes, summary, telling
 from gradebook.training.runs import HOME_BUG, STOPS, shipped
 from gradebook.training.study import Run, study
@@ -66,7 +64,7 @@ def home() -> None:
     folded(title, "affected-bugs", affected_bugs)
     with st.container(horizontal=True, gap="medium", vertical_alignment="center"):
         server = (st.context.url or "").split("?")[0].rstrip("/").removesuffix("/home")
-        drawing = partial(map_file, server)
+        drawing = partial(figures.map_file, server)
         download("The map as SVG", "gradebook-map.svg", drawing, type="tertiary")
         if predict.progress().guesses:
             st.button(
@@ -83,7 +81,7 @@ def home() -> None:
 def frame_data() -> dict[str, Any]:
     """What the frame draws: advantages and curves, by the reward of row 3. A chance
     of success is in thousandths; the correct curve is the same at every stop."""
-    stops, updates, correct = [], [], []
+    stops: list[dict[str, Any]] = []
     for stop in STOPS:
         rewards = [1.0, 1.0, 1.0, float(stop), 1.0, 0.0]
         batch = Batch(
@@ -95,7 +93,6 @@ def frame_data() -> dict[str, Any]:
         both = compare(swap(HOME_BUG), batch)
         curves = shipped()[Run(HOME_BUG, stop)]
         thousandths = 1000 * torch.tensor(curves.values["success"])
-        updates = curves.updates
         correct, faulty = thousandths.mean(-1).round().int().T.tolist()
         stops.append(
             {
@@ -112,7 +109,7 @@ def frame_data() -> dict[str, Any]:
     return {
         "start": STOPS.index(1.1),  # right answers are pushed down
         "stops": stops,
-        "updates": updates,
+        "updates": curves.updates,
         "correct": correct,
     }
 
@@ -121,15 +118,16 @@ def _index(following: str | None) -> str:
     """What stands below the frame, as HTML; `following` is marked as the next."""
     done = predict.progress().uncovered()
     stages = ""
-    for stage, bugs in stops().items():
+    for stage, bugs in figures.stops().items():
         tiles = "".join(_tile(record.name, following) for record in bugs)
+        asks = safe(figures.ASKS[stage])
         stages += f'<section><div class="tiles">{tiles}</div>'
-        stages += f"<h3><code>{stage}</code></h3><p>{safe(ASKS[stage])}</p></section>"
-    ways = {HOME_BUG: f"The bug in this picture: {load(HOME_BUG).title}"}
-    if following is not None and following != HOME_BUG:
+        stages += f"<h3><code>{stage}</code></h3><p>{asks}</p></section>"
+    ways = {}
+    if following is not None:
         which = "next" if done else "first"
-        title = f"Predict the {which} bug: {load(following).title}"
-        ways = {following: title, **ways}
+        ways[following] = f"Predict the {which} bug: {load(following).title}"
+    ways[HOME_BUG] = f"The bug in this picture: {load(HOME_BUG).title}"
     ways["check"] = "Check your own run"
     return (
         f"{_links(ways)}{NOTE}"
@@ -154,9 +152,8 @@ def _links(pages: dict[str, str]) -> str:
 def _tile(name: str, following: str | None) -> str:
     main, covered = load(name), predict.covered(name)
     mark = "\u00a0←\u00a0next" if name == following else ""
-    look, state = "open", "uncovered"
-    if covered:
-        look, state = "covered", "not predicted yet"
+    look = "covered" if covered else "open"
+    state = "not predicted yet" if covered else "uncovered"
     text = f"{main.title} {main.standing} {main.trainer} {name} {last_seen(name)}"
     picture, alt = thumbnail(name, covered)
     return (
@@ -173,17 +170,13 @@ def thumbnail(name: str, covered: bool) -> tuple[str, str]:
     shows in a sentence; nothing faulty while it is covered."""
     scenario = load(name)
     batch, kind = scenario.batch(), scenario.telltale.kind
-    correct = run(CORRECT, batch)
-    both, alone = Comparison(batch, correct, correct), True
-    alt = "The correct engine's numbers. Predict the faulty ones."
     if not covered:
-        try:
-            both, alone = compare(bug(name), batch), False
-            alt = summary(both, kind)
-        except GradebookError:
-            alt = "The faulty trainer stops with an error on this batch."
-    panel = telling(panels(both, kind))
-    log = not covered and squashes([panel])
-    if alone:
-        panel = replace(panel, faulty=[math.nan] * batch.rows, flips=())
-    return figures.thumbnail(panel, 320, 120, log), alt
+        both = compare(swap(name), batch)
+        panel = telling(panels(both, kind))
+        drawn = figures.thumbnail(panel, 320, 120, squashes([panel]))
+        return drawn, summary(both, kind)
+    correct = run(CORRECT, batch)
+    panel = telling(panels(Comparison(batch, correct, correct), kind))
+    panel = replace(panel, faulty=[math.nan] * batch.rows, flips=())
+    alt = "The correct engine's numbers. Predict the faulty ones."
+    return figures.thumbnail(panel, 320, 120, False), alt
