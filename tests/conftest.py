@@ -321,8 +321,8 @@ def numbers():
 
     def run(case, **settings):
         scenario = gradebook.load(case)
-        rows, settings = scenario.rows, replace(scenario.settings, **settings)
-        columns = {k: [row[k] for row in rows] for k in rows[0]}
+        settings = replace(scenario.settings, **settings)
+        columns = scenario.rows.values()
         batch = gradebook.Batch(**columns, settings=settings)
         engines = (gradebook.CORRECT, gradebook.bug(scenario.bug).engine)
         traces = [gradebook.run(engine, batch) for engine in engines]

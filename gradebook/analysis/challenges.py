@@ -70,8 +70,6 @@ def missing(
     for them. Raises GradebookError where the state cannot be read.
     """
     attempt = Attempt(now, comparison)
-    if not attempt.batch.rows:
-        return "There are no rows."
     sentence = overstepped(challenge.edits, attempt.changes) if challenge.edits else ""
     try:
         for condition in challenge.solved:
@@ -85,13 +83,11 @@ def apply_solution(state: State, changes: Sequence[case.Change]) -> State:
     """The state after the changes, in order. Raises GradebookError for a
     row that is not there."""
     for change in changes:
-        if change.setting is not None:
-            changed = {change.setting: change.value}
-            state = replace(state, settings=replace(state.settings, **changed))
-        elif change.remove_row is not None:
+        if change.remove_row is not None:
             state = edits.remove_row(state, change.remove_row)
         else:
-            state = replace(state, table=change.changed(state.table))
+            table, settings = change.applied(state.table, state.settings)
+            state = replace(state, table=table, settings=settings)
     return state
 
 

@@ -2,32 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from gradebook.cases.schema import (
-    Count,
-    Flag,
-    Limit,
-    Number,
-    Part,
-    SettingName,
-    Source,
-    Text,
-    Values,
-    Whole,
-    between,
-    check_index,
-    checked,
-    one_of,
-)
+from gradebook.cases import schema
+from gradebook.cases.schema import Count, Part, SettingName, between, one_of
 from gradebook.cases.table import Table
 from gradebook.core.columns import COLUMNS
 from gradebook.core.errors import GradebookError, choice, refuse
-from gradebook.core.settings import Settings, check_setting
+from gradebook.core.settings import Settings
 
 # Challenges: what may be edited, what must come out, a solution.
 # gradebook.analysis.challenges judges by them.
@@ -49,9 +36,9 @@ class Edits(Part):
     rows: tuple[Count, ...] = ()
     settings: tuple[Annotated[str, one_of("any", *Settings().keys())], ...] = ()
     most: Count = 0
-    add: Flag = False
-    remove: Flag = False
-    reorder: Flag = False
+    add: bool = False
+    remove: bool = False
+    reorder: bool = False
 
 
 OF_ENGINES = ("correct", "faulty", "correct size", "faulty size")
@@ -78,9 +65,9 @@ class Bounds(Part):
     of: Annotated[str, one_of(*OF_ENGINES, *OF_MOVES, *OF_ROWS, *OF_BATCH)]
     some: ChosenRows | None = None
     every: ChosenRows | None = None
-    least: Number | None = None
-    most: Number | None = None
-    among: tuple[Number, ...] = ()
+    least: float | None = None
+    most: float | None = None
+    among: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         named = [key for key in ("some", "every") if getattr(self, key) is not None]
@@ -95,7 +82,7 @@ class Agree(Part):
     `within`, advantages at most that far apart are enough."""
 
     kind: Literal["agree"]
-    within: Number | None = None
+    within: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,7 +103,7 @@ class Equal(Part):
     column: Literal["reward", "tokens", "text"]
     within: Literal["prompt", "rollout", "batch"] = "prompt"
     rows: ChosenRows = "all"
-    equal: Flag = True
+    equal: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,7 +122,8 @@ Condition = Annotated[
 class Change(Part):
     """A step of a solution: a cell of a row and column has another value, or a
     setting has; a row is added at the end, or removed; or the rows are in
-    another order, each by its number before."""
+    another order, each by its number before. An added row has the last one's cells
+    where it names none."""
 
     row: int = -1
     column: Annotated[str, one_of(*COLUMNS)] | None = None
@@ -151,26 +139,29 @@ class Change(Part):
         if len(named) != 1:
             expected = "one of " + ", ".join(kinds)
             raise GradebookError(expected=expected, found=" and ".join(named) or "none")
-        if self.setting is not None:
-            check_setting(self.setting, self.value)
 
-    def changed(self, table: Table) -> Table:
-        """The table after the change. Raises GradebookError with its key."""
+    def applied(self, table: Table, settings: Settings) -> tuple[Table, Settings]:
+        """Both after the change. Raises GradebookError with its key."""
         rows = list(range(len(table)))
+        if self.setting is not None:
+            return table, replace(settings, **{self.setting: self.value})
         if self.column is not None:
-            check_index("row", self.row, len(rows), "rows")
+            schema.check_index("row", self.row, len(rows), "rows")
             choice(self.column, table.columns, "column")
-            return table.with_cell(self.row, self.column, self.value)
+            return table.with_cells({(self.row, self.column): self.value}), settings
         if self.add_row is not None:
-            return table.joined(Table.of(checked((self.add_row,))))
+            for name in self.add_row:
+                choice(name, table.columns, name)
+            cells = {(len(rows), name): cell for name, cell in self.add_row.items()}
+            return table.extended(len(rows) + 1).with_cells(cells), settings
         if self.remove_row is not None:
-            check_index("remove_row", self.remove_row, len(rows), "rows")
+            schema.check_index("remove_row", self.remove_row, len(rows), "rows")
             rows.remove(self.remove_row)
         if self.order is not None:
             if sorted(self.order) != rows:
                 raise refuse(f"each of 0 to {rows[-1]} once", self.order, "order")
             rows = list(self.order)
-        return table.take(rows)
+        return table.take(rows), settings
 
 
 @dataclass(frozen=True)
@@ -183,43 +174,46 @@ class Challenge(Part):
     insight   one sentence shown when it is solved
     """
 
-    title: Text
-    goal: Text
+    title: str
+    goal: str
     solved: Annotated[tuple[Condition, ...], between(1)]
     solution: Annotated[tuple[Change, ...], between(1)]
-    insight: Text
+    insight: str
     edits: Edits | None = None
-    hint: Text = ""
+    hint: str = ""
 
 
 # What is known of a bug
+
+Limit = Annotated[float, Field(ge=-math.inf, allow_inf_nan=True)]
+"""A number that may be infinite."""
 
 
 @dataclass(frozen=True)
 class Dispute(Part):
     """Two views of a report that is disputed, and the fix's own trap."""
 
-    maintainer: Text
-    other_view: Text
-    trap: Text
+    maintainer: str
+    other_view: str
+    trap: str
 
 
 @dataclass(frozen=True)
 class Affected(Part):
-    trainer: Text
-    versions: Text
-    keys: Annotated[tuple[Text, ...], between(1)]
-    look: Text
-    workaround: Text
+    trainer: str
+    versions: str
+    keys: Annotated[tuple[str, ...], between(1)]
+    look: str
+    workaround: str
 
 
 @dataclass(frozen=True)
 class Kin(Part):
     """A relative of the bug that has no page of its own."""
 
-    title: Text
-    text: Text
-    sources: tuple[Source, ...] = ()
+    title: str
+    text: str
+    sources: tuple[schema.Source, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -233,16 +227,16 @@ class Prediction(Part):
              is its choice. Without it the nearest place is.
     """
 
-    question: Text
-    choices: Annotated[tuple[Text, ...], between(2, 4)]
-    answer: Whole
-    why: Text
-    said: tuple[Text, ...]
-    places: tuple[Number, ...] = ()
-    regions: tuple[Annotated[tuple[Limit, ...], between(2, 2)], ...] = ()
+    question: str
+    choices: Annotated[tuple[str, ...], between(2, 4)]
+    answer: int
+    why: str
+    said: tuple[str, ...]
+    places: tuple[float, ...] = ()
+    regions: tuple[tuple[Limit, Limit], ...] = ()
 
     def __post_init__(self) -> None:
-        check_index("answer", self.answer, len(self.choices), "choices")
+        schema.check_index("answer", self.answer, len(self.choices), "choices")
         for key in ("said", "places", "regions"):
             values = getattr(self, key)
             if (values or key == "said") and len(values) != len(self.choices):
@@ -254,7 +248,7 @@ class Telltale(Part):
     """The number that gives this bug away."""
 
     kind: Literal["sign", "scale", "influence", "gradient"]
-    text: Text
+    text: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -280,14 +274,14 @@ class Record(Part):
                      step that the rows of a log suggest
     """
 
-    columns: tuple[Text | Annotated[tuple[Text, ...], between(2)], ...]
-    in_advantages: Flag
-    couples_prompts: Flag
-    phrase: Text
-    correct_phrase: Text
-    tells: Text
-    would_tell: Text
-    laws: Annotated[tuple[Text, ...], between(1)]
+    columns: tuple[str | Annotated[tuple[str, ...], between(2)], ...]
+    in_advantages: bool
+    couples_prompts: bool
+    phrase: str
+    correct_phrase: str
+    tells: str
+    would_tell: str
+    laws: Annotated[tuple[str, ...], between(1)]
     proof: Literal["structure", "column", "declaration"] = "declaration"
     loses: Literal["", "float32 mean", "float32 variance", "bfloat16 mean"] = ""
     guesses: Mapping[SettingName, Annotated[tuple[Any, ...], between(1)]] = field(
@@ -299,10 +293,10 @@ class Record(Part):
 class Expected(Part):
     """What a hand finds; an advantage is NaN where a row has none."""
 
-    correct: Values | None = None
-    faulty: Values | None = None
-    correct_loss: Number | None = None
-    faulty_loss: Number | None = None
+    correct: schema.Values | None = None
+    faulty: schema.Values | None = None
+    correct_loss: float | None = None
+    faulty_loss: float | None = None
 
     def __post_init__(self) -> None:
         if all(value is None for value in vars(self).values()):

@@ -21,8 +21,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gradebook.cases.scenario import Scenario
+from gradebook.cases.schema import check_index
 from gradebook.cases.state import State, read_setting, said, start
-from gradebook.cases.table import MOST_ROWS, WIDEST, Table
+from gradebook.cases.table import WIDEST, Table
 from gradebook.core.errors import GradebookError, choice, refuse
 from gradebook.core.formatting import counted
 
@@ -31,7 +32,7 @@ def set_cell(state: State, row: int, column: str, cell: str | bool) -> State:
     """Another cell, as typed. `column` is a column or a token such as t3."""
     _check_row(state, row)
     choice(column, state.table.headers, "column")
-    return replace(state, table=state.table.with_cell(row, column, cell))
+    return replace(state, table=state.table.with_cells({(row, column): cell}))
 
 
 def set_mask(state: State, row: int, start: int, stop: int, on: bool) -> State:
@@ -45,12 +46,7 @@ def set_mask(state: State, row: int, start: int, stop: int, on: bool) -> State:
 
 
 def add_row(state: State, row: int) -> State:
-    """A copy of `row` below it, selected; a plain row where there is none
-    yet. Raises GradebookError at the largest table."""
-    if state.rows >= MOST_ROWS:
-        raise refuse(f"at most {MOST_ROWS} rows", state.rows + 1, "table")
-    if not state.rows:
-        return replace(state, table=state.table.extended(1), row=0)
+    """A copy of `row` below it, selected."""
     _check_row(state, row)
     order = [*range(row + 1), *range(row, state.rows)]
     return replace(state, table=state.table.take(order), row=row + 1)
@@ -71,7 +67,7 @@ def move_row(state: State, row: int, to: int) -> State:
     _check_row(state, to)
     order = [r for r in range(state.rows) if r != row]
     order.insert(to, row)
-    selected = order.index(state.row) if state.row < state.rows else 0
+    selected = order.index(state.row)
     return replace(state, table=state.table.take(order), row=selected)
 
 
@@ -79,12 +75,11 @@ def paste(state: State, row: int, column: str, text: str) -> State:
     """A block from a spreadsheet, laid over the cells from `row` and
     `column` on. It adds rows at the end where it needs them. A line with fewer
     cells leaves the others as they are."""
-    if state.rows:
-        _check_row(state, row)
-    headers = state.table.headers
+    _check_row(state, row)
+    headers, block = state.table.headers, _block(text)
     first = choice("t1" if column == "mask" else column, headers, "paste")
-    beside = headers[headers.index(first) :]
-    return _laid(state, min(row, state.rows), beside, _block(text), state.rows)
+    rows = max(state.rows, row + len(block))
+    return _laid(state, rows, row, headers[headers.index(first) :], block)
 
 
 def replace_rows(state: State, text: str) -> State:
@@ -103,15 +98,12 @@ def replace_rows(state: State, text: str) -> State:
     for row, line in enumerate(block):
         if len(line) != len(names):
             raise refuse(counted(len(names), "cell"), len(line), "paste", row)
-    return _laid(state, 0, names, block, 0)
+    return _laid(state, len(block), 0, names, block)
 
 
 def _laid(
-    state: State, row: int, headers: Sequence[str], block: list[list[str]], least: int
+    state: State, rows: int, row: int, headers: Sequence[str], block: list[list[str]]
 ) -> State:
-    rows = max(least, row + len(block))
-    if rows > MOST_ROWS:
-        raise refuse(f"at most {MOST_ROWS} rows", rows, "paste")
     widest = max(map(len, block), default=0)
     if widest > len(headers):
         most = f"at most {counted(len(headers), 'cell')} in a line"
@@ -139,12 +131,11 @@ def set_width(state: State, tokens: int) -> State:
     """Another number of tokens a row. Raises GradebookError where a token
     that a row learns from would be cut, and for a width that no table has."""
     table = state.table
-    if not table.width or not 1 <= tokens <= WIDEST:
-        expected = f"1 to {WIDEST} tokens, in a table with a mask"
+    used = [t + 1 for t in range(table.width) if True in table[f"t{t + 1}"]]
+    least = max(used, default=1)
+    if not table.width or not least <= tokens <= WIDEST:
+        expected = f"{least} to {WIDEST} tokens, in a table with a mask"
         raise refuse(expected, tokens, "width")
-    for token in range(tokens + 1, table.width + 1):
-        if True in table[f"t{token}"]:
-            raise refuse("no token in it", "a token", f"t{token}")
     return _under(state, table.resized(tokens))
 
 
@@ -169,10 +160,7 @@ def _under(state: State, table: Table) -> State:
 
 
 def _check_row(state: State, row: int) -> None:
-    if not 0 <= row < state.rows:
-        last = state.rows - 1
-        rows = f"a row from 0 to {last}" if state.rows else "a batch with rows"
-        raise refuse(rows, row, "row")
+    check_index("row", row, state.rows, "rows")
 
 
 HISTORY = 200

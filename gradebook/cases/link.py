@@ -21,7 +21,7 @@ from gradebook.bugs import BUGS
 from gradebook.cases.scenario import case, is_start, names, starts
 from gradebook.cases.state import State, read_setting, start
 from gradebook.cases.table import MOST_ROWS, WIDEST, Table
-from gradebook.core.columns import COLUMNS, as_text, is_flag
+from gradebook.core.columns import as_text, is_flag
 from gradebook.core.errors import GradebookError, refuse, shown
 from gradebook.core.settings import FLAGS, Settings
 
@@ -126,7 +126,7 @@ def _state(link: Mapping[str, str], origin: State) -> State:
     """The case's own state with the link's differences laid over. Raises
     GradebookError with the link's key, or the place in its table."""
     table = unpack(link["t"], origin.table) if "t" in link else origin.table
-    rows = max(len(table), 1)
+    rows = len(table)
     row = link.get("row", str(min(origin.row, rows - 1)))
     if row not in [str(row) for row in range(rows)]:
         raise refuse(f"a row from 0 to {rows - 1}", row, "row")
@@ -176,13 +176,9 @@ def pack(table: Table, original: Table) -> str:
 
 def _base(original: Table, headers: Iterable[str], rows: int) -> dict[str, list[Any]]:
     """The case's cells on another number of rows and columns."""
-    places = [min(row, len(original) - 1) for row in range(rows)]
-    base: dict[str, list[Any]] = {}
-    for header in headers:
-        empty = (False if is_flag(header) else "",) * len(original)
-        cells = original.cells.get(header, empty)
-        base[header] = [cells[place] for place in places]
-    return base
+    cells = original.extended(rows).cells
+    empty = {header: (False if is_flag(header) else "",) * rows for header in headers}
+    return {header: list(cells.get(header, empty[header])) for header in headers}
 
 
 def _json(value: Any) -> bytes:
@@ -196,7 +192,8 @@ def unpack(text: str, original: Table) -> Table:
     try:
         return Table.of_columns(_unpacked(text, original))
     except GradebookError as error:
-        raise error.at(key=f"t.c.{error.key}.{error.row}") from None
+        cell = "" if error.row is None else f".c.{error.key}.{error.row}"
+        raise error.at(key=f"t{cell}") from None
     except Exception:  # whatever a text that Gradebook did not write can break
         packed = "a table packed by Gradebook"
         raise GradebookError(key="t", expected=packed, found="damaged") from None
@@ -211,11 +208,9 @@ def _unpacked(text: str, original: Table) -> dict[str, list[Any]]:
     rows, changes = value.get("n", len(original)), value.get("c", {})
     headers: list[str] = []
     for name in value.get("k", original.headers):
-        tokens = range(1, name + 1) if name in range(1, WIDEST + 1) else ()
-        headers += [f"t{token}" for token in tokens] or [name]
-    most = {*COLUMNS, *(f"t{t + 1}" for t in range(WIDEST))} - {"mask"}
-    whole = stream.eof and not stream.unused_data and rows in range(MOST_ROWS + 1)
-    if not whole or sorted({*headers} & most) != sorted(headers):
+        tokens = range(min(name, WIDEST + 1)) if isinstance(name, int) else ()
+        headers += [f"t{t + 1}" for t in tokens] or [name]
+    if not stream.eof or stream.unused_data or rows not in range(MOST_ROWS + 1):
         raise ValueError("no table of this case")
     cells = _base(original, headers, rows)
     for header, column in changes.items():

@@ -16,24 +16,9 @@ from functools import cache
 from typing import Annotated, Any, Literal
 
 from gradebook.bugs import BUGS
+from gradebook.cases import schema
 from gradebook.cases.scenario import FOLDER as SCENARIOS
 from gradebook.cases.scenario import PlainCase, Scenario, load
-from gradebook.cases.schema import (
-    BugName,
-    Count,
-    Part,
-    Reported,
-    Rows,
-    SettingsTable,
-    SomeSettings,
-    Text,
-    Values,
-    between,
-    check_index,
-    one_of,
-    read_part,
-)
-from gradebook.cases.table import Table
 from gradebook.core.batch import Batch
 from gradebook.core.errors import GradebookError
 from gradebook.engine.pipeline import STAGES
@@ -138,7 +123,7 @@ code that the engine does not have."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Evidence(Part):
+class Evidence(schema.Part):
     """Numbers that help to settle the report.
 
     says      what the numbers are, in a phrase
@@ -149,22 +134,22 @@ class Evidence(Part):
     expected  what a hand, or the trainer itself, found
     """
 
-    says: Text
-    show: Annotated[str, one_of(*BY_ENGINE, *BY_FORMULA)]
-    expected: Values
-    settings: SomeSettings = field(default_factory=dict)
-    rows: Rows | None = None
-    bug: BugName = ""
+    says: str
+    show: Annotated[str, schema.one_of(*BY_ENGINE, *BY_FORMULA)]
+    expected: schema.Values
+    settings: schema.SomeSettings = field(default_factory=dict)
+    rows: schema.Rows | None = None
+    bug: schema.BugName = ""
 
     def batch(self, batch: Batch) -> Batch:
         """The batch of this evidence, where the report's is `batch`."""
         if self.rows is not None:
-            batch = Table.of(self.rows).batch(batch.settings)
+            batch = self.rows.batch(batch.settings)
         return batch.under(replace(batch.settings, **self.settings))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Alarm(Reported):
+class Alarm(schema.Reported):
     """A report that looked like a bug and was none: the keys of its file,
     and the file's name.
 
@@ -179,20 +164,20 @@ class Alarm(Reported):
     read.
     """
 
-    name: Text
-    teaser: Text
-    claim: Text
-    verdict: Text
-    lesson: Text
-    settings: SettingsTable
-    rows: Rows
-    evidence: Annotated[tuple[Evidence, ...], between(1)]
-    focus: Count = 0
+    name: str
+    teaser: str
+    claim: str
+    verdict: str
+    lesson: str
+    settings: schema.SettingsTable
+    rows: schema.Rows
+    evidence: Annotated[tuple[Evidence, ...], schema.between(1)]
+    focus: schema.Count = 0
     picture: Literal["advantage", "gradient"] = "advantage"
-    note: Text = ""
+    note: str = ""
 
     def __post_init__(self) -> None:
-        check_index("focus", self.focus, len(self.rows), "rows")
+        schema.check_index("focus", self.focus, len(self.rows), "rows")
         for place, evidence in enumerate(self.evidence):
             try:
                 evidence.batch(self.batch())
@@ -200,11 +185,11 @@ class Alarm(Reported):
                 raise error.at(key=f"evidence[{place}].{error.key}") from None
 
     def batch(self) -> Batch:
-        return Table.of(self.rows).batch(self.settings)
+        return self.rows.batch(self.settings)
 
 
 @cache
 def alarms() -> tuple[Alarm, ...]:
     """Every shipped false alarm. Raises GradebookError with file, key and row."""
     paths = sorted(FOLDER.glob("*.toml"))
-    return tuple(read_part(Alarm, path, name=path.stem) for path in paths)
+    return tuple(schema.read_part(Alarm, path, name=path.stem) for path in paths)

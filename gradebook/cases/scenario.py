@@ -12,32 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
 from gradebook.bugs import BUGS, Swap, swap, swaps
-from gradebook.cases.case import (
-    Affected,
-    Challenge,
-    Dispute,
-    Expected,
-    Kin,
-    Prediction,
-    Record,
-    Telltale,
-)
-from gradebook.cases.schema import (
-    BugName,
-    Count,
-    Lesson,
-    Part,
-    Reported,
-    Rows,
-    SettingsTable,
-    Text,
-    Whole,
-    between,
-    check_index,
-    one_of,
-    read_document,
-    read_toml,
-)
+from gradebook.cases import case as parts
+from gradebook.cases import schema
+from gradebook.cases.schema import BugName, Reported
 from gradebook.cases.table import Table
 from gradebook.core import PROJECT
 from gradebook.core.batch import Batch
@@ -51,7 +28,7 @@ if TYPE_CHECKING:
 
 FOLDER = PROJECT / "scenarios"
 SETTINGS = ("estimator", *Settings().keys())
-Control = Annotated[str, one_of(*SETTINGS, "padded_width")]
+Control = Annotated[str, schema.one_of(*SETTINGS, "padded_width")]
 KINDS = ("shows", "face", "hides")
 """Shows the bug, another face of it, or hides it; in teaching order."""
 FROM_MAIN = (
@@ -82,34 +59,33 @@ class Scenario(Reported):
 
     name: str
     path: Path
-    variant: bool
     bug: BugName
-    kind: Annotated[str, one_of(*KINDS)]
-    claim: Text
-    story: Text
-    lesson: Text
-    settings: SettingsTable
-    rows: Rows
-    focus: Whole
-    prediction: Prediction
-    expected: Expected
-    status_note: Text
-    affected: Affected
-    rule: Text
-    controls: Annotated[tuple[Control, ...], between(1)]
-    telltale: Telltale
-    record: Record
-    engine_names: tuple[Text, Text] = ("correct", "faulty")
-    dispute: Dispute | None = None
-    kin: tuple[Kin, ...] = ()
-    teaser: Text = ""
-    also: Annotated[tuple[BugName, ...], between(1)] = ()
-    plan: Lesson | None = None
-    challenges: Annotated[tuple[Challenge, ...], between(1)] = ()
+    kind: Annotated[str, schema.one_of(*KINDS)]
+    claim: str
+    story: str
+    lesson: str
+    settings: schema.SettingsTable
+    rows: schema.Rows
+    focus: int
+    prediction: parts.Prediction
+    expected: parts.Expected
+    status_note: str
+    affected: parts.Affected
+    rule: str
+    controls: Annotated[tuple[Control, ...], schema.between(1)]
+    telltale: parts.Telltale
+    record: parts.Record
+    engine_names: tuple[str, str] = ("correct", "faulty")
+    dispute: parts.Dispute | None = None
+    kin: tuple[parts.Kin, ...] = ()
+    teaser: str = ""
+    also: Annotated[tuple[BugName, ...], schema.between(1)] = ()
+    plan: schema.Lesson | None = None
+    challenges: Annotated[tuple[parts.Challenge, ...], schema.between(1)] = ()
 
     def __post_init__(self) -> None:
         self.batch()
-        check_index("focus", self.focus, len(self.rows), "rows")
+        schema.check_index("focus", self.focus, len(self.rows), "rows")
         for key, values, of in (
             ("expected.correct", self.expected.correct, self.rows),
             ("expected.faulty", self.expected.faulty, self.rows),
@@ -122,16 +98,21 @@ class Scenario(Reported):
             raise GradebookError("Field required", key="plan")
         if self.plan is not None:
             choices = len(self.prediction.choices)
-            check_index("plan.usual", self.plan.usual, choices, "choices")
+            schema.check_index("plan.usual", self.plan.usual, choices, "choices")
         for place, challenge in enumerate(self.challenges):
-            table = Table.of(self.rows)
+            table, settings = self.rows, self.settings
             for step, change in enumerate(challenge.solution):
                 try:
-                    table = change.changed(table)
-                    table.batch(self.settings)
+                    table, settings = change.applied(table, settings)
+                    table.batch(settings)
                 except GradebookError as error:
                     key = f"challenges[{place}].solution[{step}].{error.key}"
                     raise error.at(key=key) from None
+
+    @property
+    def variant(self) -> bool:
+        """The file is not the bug's main one."""
+        return self.path.stem != self.bug
 
     @property
     def bugs(self) -> tuple[str, ...]:
@@ -139,14 +120,14 @@ class Scenario(Reported):
 
     def table(self) -> DataFrame:
         """The rows as a data frame to edit: text, and flags as booleans."""
-        return Table.of(self.rows).frame()
+        return self.rows.frame()
 
     def batch(
         self, table: DataFrame | None = None, settings: Settings | None = None
     ) -> Batch:
         """The data frame of `table`, edited, or else the rows as the file
         has them, as a batch. Raises GradebookError with column and row."""
-        cells = Table.of(self.rows) if table is None else Table.of_frame(table)
+        cells = self.rows if table is None else Table.of_frame(table)
         return cells.batch(settings or self.settings)
 
 
@@ -194,15 +175,13 @@ def combinations() -> tuple[Scenario, ...]:
 
 def _read(path: Path) -> Scenario:
     try:
-        document = read_toml(path)
+        document = schema.read_toml(path)
         bug, named = document.get("bug", ""), path.stem.partition("-")[0]
         choice(bug, [named] if named in BUGS else BUGS, "bug")
-        variant = path.stem != bug
-        if variant:
+        if path.stem != bug:
             main = load(bug)
             document = {n: getattr(main, n) for n in FROM_MAIN} | document
-        keys = {"name": path.stem, "path": path, "variant": variant}
-        return read_document(Scenario, document, **keys)
+        return schema.read_document(Scenario, document, name=path.stem, path=path)
     except GradebookError as error:
         raise error.inside(str(path)) from None
 
@@ -215,7 +194,7 @@ _shipped = cache(_read)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Bug(Swap, Record, Reported):
+class Bug(Swap, parts.Record, Reported):
     """A bug: its stage, both functions, its engine and what is known of it;
     `controls` are the settings on its page."""
 
@@ -258,7 +237,7 @@ def by_stage() -> dict[str, tuple[str, ...]]:
 
 
 @dataclass(frozen=True, eq=False)
-class PlainCase(Part):
+class PlainCase(schema.Part):
     """A batch, and what it is called.
 
     name      of its draft, its board and its widgets
@@ -267,14 +246,14 @@ class PlainCase(Part):
     controls  the settings that the page has widgets for
     """
 
-    name: Text
-    title: Text
-    rows: Rows
-    settings: SettingsTable
-    focus: Count = 0
-    bugs: tuple[Text, ...] = ()
-    controls: tuple[Text, ...] = ()
-    engine_names: tuple[Text, Text] = ("correct", "faulty")
+    name: str
+    title: str
+    rows: schema.Rows
+    settings: schema.SettingsTable
+    focus: schema.Count = 0
+    bugs: tuple[str, ...] = ()
+    controls: tuple[str, ...] = ()
+    engine_names: tuple[str, str] = ("correct", "faulty")
 
     def as_scenario(self) -> Scenario:
         """The same case for functions that take a scenario but read only

@@ -1,8 +1,8 @@
-"""How the values of a scenario file are checked, what is said of them, and the
-parts that such a file shares with those of false alarms and training runs.
+"""How the files in scenarios/ are checked, and the parts that several kinds of them
+share.
 
-The tables of a file are dataclasses with annotated fields, which pydantic
-checks. `read` turns its first error into a GradebookError with key and row.
+The tables of a file are dataclasses with annotated fields, which pydantic checks.
+Its first error becomes a GradebookError with key and row.
 """
 
 from __future__ import annotations
@@ -19,95 +19,33 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
-    GetPydanticSchema,
     PlainValidator,
-    Strict,
-    StringConstraints,
     TypeAdapter,
     ValidationError,
 )
-from pydantic_core import core_schema
 
 from gradebook.bugs import BUGS
-from gradebook.cases.table import MOST_ROWS, WIDEST, Table
-from gradebook.core.columns import COLUMNS
-from gradebook.core.errors import GradebookError, refuse, shown
+from gradebook.cases.table import MOST_ROWS, Table
+from gradebook.core.errors import GradebookError, choice, refuse, shown
 from gradebook.core.settings import Settings
 
 
 class Part:
-    """A table of a scenario file, as a dataclass. Unknown keys are errors."""
+    """A table of a file, as a dataclass. Unknown keys, empty texts and numbers that
+    are not finite are errors."""
 
-    __pydantic_config__ = ConfigDict(extra="forbid", arbitrary_types_allowed=True)
-
-
-# Types
-
-
-Text = Annotated[str, Strict(), StringConstraints(strip_whitespace=True, min_length=1)]
-Flag = Annotated[bool, Strict()]
-Whole = Annotated[int, Strict()]
-Count = Annotated[int, Strict(), Field(ge=0, lt=2**31)]
-Number = Annotated[float, Strict(), Field(allow_inf_nan=False)]
-Limit = Annotated[float, Strict(), Field(ge=-math.inf)]
-"""A number that may be infinite, and is not NaN."""
-NumberOrNone = Annotated[
-    float,
-    BeforeValidator(lambda value: math.nan if value == "none" else value),
-    Strict(),
-]
-"""A number; NaN for the text "none"."""
-Values = Annotated[tuple[NumberOrNone, ...], Field(min_length=1, max_length=MOST_ROWS)]
-
-
-def one_of(*options: str) -> GetPydanticSchema:
-    """For text that is one of `options`."""
-    return GetPydanticSchema(
-        lambda source, handler: core_schema.literal_schema(list(options))
+    __pydantic_config__ = ConfigDict(
+        extra="forbid",
+        arbitrary_types_allowed=True,
+        str_strip_whitespace=True,
+        str_min_length=1,
+        allow_inf_nan=False,
     )
-
-
-def between(least: int, most: int = 100) -> Any:
-    return Field(min_length=least, max_length=most)
-
-
-def check_index(key: str, index: int, count: int, of: str) -> None:
-    """Raises GradebookError unless `index` is one into so many."""
-    if not 0 <= index < count:
-        raise refuse(f"0 to {count - 1}, an index into {of}", index, key)
-
-
-# The rows of a file: one table per rollout, all with the same keys. A value is read
-# as a cell of the batch's table is (gradebook.core.columns).
-
-
-def checked(rows: tuple[dict[str, Any], ...]) -> tuple[dict[str, Any], ...]:
-    """The rows as they are. Raises GradebookError with column and row."""
-    columns = [column for column in COLUMNS if column in rows[0]]
-    for number, row in enumerate(rows):
-        for name in row:
-            if name not in columns:
-                raise refuse("one of " + ", ".join(columns), name, name, number)
-        for name in ("prompt", "reward", *columns):
-            if name not in row:
-                raise GradebookError("Field required", key=name, row=number)
-    width = Table.of(rows).width
-    if width > WIDEST:
-        raise refuse(f"at most {WIDEST} tokens", width, "mask")
-    return rows
-
-
-Rows = Annotated[
-    tuple[dict[str, Any], ...], between(1, MOST_ROWS), AfterValidator(checked)
-]
 
 
 # Reading
 
-
 T = TypeVar("T")
-UNKNOWN = ("unexpected_keyword_argument", "extra_forbidden")
-"""What pydantic calls an unknown key."""
 adapter = cache(TypeAdapter)
 
 
@@ -119,13 +57,7 @@ def read(kind: Any, value: Any) -> Any:
     try:
         return adapter(kind).validate_python(value)
     except ValidationError as error:
-        raise _first(error) from None
-
-
-def _first(error: ValidationError) -> GradebookError:
-    """The first unknown key, which may be a misspelt one, or else the first error."""
-    errors = error.errors(include_url=False)
-    problem = next((e for e in errors if e["type"] in UNKNOWN), errors[0])
+        problem = error.errors(include_url=False)[0]
     key = ""
     for place in problem["loc"]:
         if place != "[key]":  # pydantic names a wrong key of a table twice
@@ -135,11 +67,11 @@ def _first(error: ValidationError) -> GradebookError:
     if isinstance(inner, GradebookError):
         # An error in the file's own rows is named by its column alone.
         in_rows = key == "rows" and inner.row is not None
-        return inner if in_rows else inner.at(key=f"{key}.{inner.key}".strip("."))
+        raise inner if in_rows else inner.at(key=f"{key}.{inner.key}".strip("."))
     message = problem["msg"]
-    if problem["type"] not in ("missing", *UNKNOWN):
+    if problem["type"] != "missing":
         message += f", found {shown(problem['input'])}"
-    return GradebookError(message, key=key)
+    raise GradebookError(message, key=key)
 
 
 def read_toml(path: Path) -> dict[str, Any]:
@@ -157,9 +89,8 @@ def read_toml(path: Path) -> dict[str, Any]:
 def read_document(part: type[T], document: dict[str, Any], **others: Any) -> T:
     """The keys and values of a file as a part; `others` are fields that no file
     has. Raises GradebookError."""
-    for key in others:
-        if key in document:
-            raise GradebookError("Unexpected keyword argument", key=key)
+    for key in others.keys() & document:
+        raise GradebookError("Unexpected keyword argument", key=key)
     return read(part, document | others)
 
 
@@ -171,9 +102,35 @@ def read_part(part: type[T], path: Path, **others: Any) -> T:
         raise error.inside(str(path)) from None
 
 
-# Parts that several kinds of files have
+# Types
 
 
+def one_of(*options: str) -> AfterValidator:
+    """For text that is one of `options`."""
+    return AfterValidator(lambda text: choice(text, options))
+
+
+def between(least: int, most: int = 100) -> Any:
+    return Field(min_length=least, max_length=most)
+
+
+def check_index(key: str, index: int, count: int, of: str) -> None:
+    """Raises GradebookError unless `index` is one into so many."""
+    if not 0 <= index < count:
+        raise refuse(f"0 to {count - 1}, an index into {of}", index, key)
+
+
+Count = Annotated[int, Field(ge=0, lt=2**31)]
+NumberOrNone = Annotated[
+    float,
+    Field(allow_inf_nan=True),
+    BeforeValidator(lambda value: math.nan if value == "none" else value),
+]
+"""A number; NaN for the text "none"."""
+Values = Annotated[tuple[NumberOrNone, ...], between(1, MOST_ROWS)]
+SomeRows = Annotated[tuple[dict[str, Any], ...], between(1, MOST_ROWS)]
+Rows = Annotated[Table, PlainValidator(lambda rows: Table.of(read(SomeRows, rows)))]
+"""A table per rollout, all with the same keys."""
 SettingName = Annotated[str, one_of(*Settings().keys())]
 BugName = Annotated[str, one_of(*BUGS)]
 Status = Literal["fixed", "open", "closed", "disputed", "by design", "not confirmed"]
@@ -184,14 +141,17 @@ SettingsTable = Annotated[
 """A table of settings, the others at their defaults."""
 
 
+# Parts that several kinds of files have
+
+
 @dataclass(frozen=True)
 class Source(Part):
     """Where the bug was reported or fixed."""
 
-    label: Text
-    url: Annotated[str, Strict(), Field(pattern=r"^https://[^\s]+$")] = ""
-    commit: Annotated[str, Strict(), Field(pattern=r"^[0-9a-f]{7,40}$")] = ""
-    note: Text = ""
+    label: str
+    url: Annotated[str, Field(pattern=r"^https://[^\s]+$")] = ""
+    commit: Annotated[str, Field(pattern=r"^[0-9a-f]{7,40}$")] = ""
+    note: str = ""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -202,8 +162,8 @@ class Reported(Part):
     statuses  the status in each of these trainers, where they differ
     """
 
-    title: Text
-    trainer: Text
+    title: str
+    trainer: str
     status: Status
     statuses: tuple[Status, ...] = ()
     sources: Annotated[tuple[Source, ...], between(1)]
@@ -235,7 +195,7 @@ class Lesson(Part):
 
     minutes: Count
     usual: Count
-    why: Text
-    do: Text
-    next: Text = ""
+    why: str
+    do: str
+    next: str = ""
     place: Count = 0

@@ -66,8 +66,8 @@ class State:
 
 @lru_cache(maxsize=256)
 def start(scenario: Scenario) -> State:
-    table, settings = Table.of(scenario.rows), scenario.settings
-    return State(scenario, table, settings, scenario.focus, scenario.bugs)
+    batch = (scenario.rows, scenario.settings)
+    return State(scenario, *batch, scenario.focus, scenario.bugs)
 
 
 def read_setting(name: str, typed: Any) -> Any:

@@ -10,8 +10,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from gradebook.core.batch import Batch
 from gradebook.core.columns import (
     COLUMNS,
@@ -39,41 +37,65 @@ LISTS = of_kind("list")
 @dataclass(frozen=True)
 class Table:
     """Columns of cells by their headers: the names of a batch's columns, the
-    response mask token by token as t1 .. tT."""
+    response mask token by token as t1 .. tT.
+
+    Raises GradebookError without prompt or reward, without rows, and where it is
+    too large.
+    """
 
     cells: Mapping[str, tuple[Cell, ...]]
 
+    def __post_init__(self) -> None:
+        for name in ("prompt", "reward"):
+            if name not in self.cells:
+                raise GradebookError(key=name, expected="a column", found="none")
+        if not 1 <= len(self) <= MOST_ROWS:
+            raise refuse(f"1 to {MOST_ROWS} rows", len(self), "table")
+        if self.width > WIDEST:
+            raise refuse(f"at most {WIDEST} tokens", self.width, "mask")
+
     @classmethod
     def of(cls, rows: Sequence[Mapping[str, Any]]) -> Table:
-        """A table of rows that have a batch's names: prompt, reward, mask,
-        .. A flag that a row does not name is true."""
-        columns: dict[str, Sequence[Any]] = {
-            name: [
-                row.get(name, True if column.kind == "flag" else None) for row in rows
-            ]
-            for name, column in COLUMNS.items()
-            if any(name in row for row in rows)
-        }
-        masks = columns.pop("mask", [])
-        for row, mask in enumerate(masks):
-            _check_width(mask, len(masks[0]), row)
-        tokens = {f"t{t + 1}": flags for t, flags in enumerate(zip(*masks))}
-        return cls.of_columns(columns | tokens)
+        """A table of rows that have a batch's names, all the same: prompt, reward,
+        mask, .. Raises as `of_columns`."""
+        flat = list(map(_by_header, rows))
+        for number, row in enumerate(flat):
+            for header in sorted(row.keys() ^ flat[0].keys()):
+                expected = f"the columns of row 0: {', '.join(flat[0])}"
+                raise refuse(expected, ", ".join(row), column_of(header), number)
+        return cls.of_columns({h: [row[h] for row in flat] for h in flat[0]})
 
     @classmethod
-    def of_columns(cls, columns: Mapping[str, Sequence[Any]]) -> Table:
-        """A table of columns by their headers.
+    def of_columns(
+        cls, columns: Mapping[str, Sequence[Any]], others: Mapping[str, Any] = {}
+    ) -> Table:
+        """A table of columns by their headers, and of `others` that were read.
 
-        Raises GradebookError for a header that no batch has, where prompt or
-        reward is missing, and for a cell that cannot be read.
+        Raises GradebookError with header and row for a header that no batch has and
+        a cell that cannot be read.
         """
-        for header in columns:
-            if column_of(header) not in COLUMNS:
+        cells: dict[str, Any] = {**others, **columns}
+        width = sum(header not in COLUMNS for header in cells)
+        for header, values in columns.items():
+            if header == "mask" or column_of(header) not in COLUMNS:
                 raise refuse("a column of a batch", header, header)
-        for name in ("prompt", "reward"):
-            if name not in columns:
-                raise GradebookError(key=name, expected="a column", found="none")
-        return cls({}).with_columns(columns)
+            column = []
+            for row, value in enumerate(values):
+                cell = value if is_flag(header) else as_text(value)
+                try:
+                    checked = read(header, cell, width)
+                except GradebookError as error:
+                    raise error.at(row=row) from None
+                column.append(checked if is_flag(header) else cell)
+            cells[header] = tuple(column)
+        tokens = sorted(cells.keys() - COLUMNS, key=lambda header: int(header[1:]))
+        ordered: dict[str, tuple[Cell, ...]] = {}
+        for name in COLUMNS:
+            if name == "mask":
+                ordered |= {f"t{t + 1}": cells[h] for t, h in enumerate(tokens)}
+            elif name in cells:
+                ordered[name] = cells[name]
+        return cls(ordered)
 
     @classmethod
     def of_frame(cls, frame: DataFrame) -> Table:
@@ -83,7 +105,7 @@ class Table:
 
     def frame(self) -> DataFrame:
         """The table as a data frame: flags as booleans, all else as text."""
-        return pd.DataFrame({header: list(self[header]) for header in self.headers})
+        return pd.DataFrame(self.cells)
 
     # Looking
 
@@ -102,7 +124,7 @@ class Table:
     @property
     def width(self) -> int:
         """The number of tokens of the response mask; 0 without one."""
-        return _width(self.cells)
+        return sum(header not in COLUMNS for header in self.cells)
 
     def __contains__(self, name: str) -> bool:
         return name in self.cells or name in self.columns
@@ -126,70 +148,33 @@ class Table:
 
     def batch(self, settings: Settings) -> Batch:
         """The table as a batch. Raises GradebookError where it makes none."""
-        values: dict[str, Any] = self.values()
-        if self.width:  # an array is read much faster than nested lists
-            for name in {"mask", *LISTS} & values.keys():
-                cells = np.array(values[name], dtype=bool if name == "mask" else float)
-                values[name] = cells.reshape(len(self), self.width)
-        return Batch(**values, settings=settings)
+        return Batch(**self.values(), settings=settings)
 
     # Changing
 
     def with_columns(self, columns: Mapping[str, Sequence[Any]]) -> Table:
-        """With these columns too. Raises GradebookError with header and row."""
-        cells: dict[str, Any] = {**self.cells, **columns}
-        width = _width(cells)
-        for header, values in columns.items():
-            as_typed = not is_flag(header)
-            column = []
-            for row, value in enumerate(values):
-                cell = as_text(value) if as_typed else value
-                try:
-                    checked = read(header, cell, width)
-                except GradebookError as error:
-                    raise error.at(row=row) from None
-                column.append(cell if as_typed else checked)
-            cells[header] = tuple(column)
-        tokens = sorted(cells.keys() - COLUMNS, key=lambda header: int(header[1:]))
-        ordered: dict[str, tuple[Cell, ...]] = {}
-        for name in COLUMNS:
-            if name == "mask":
-                ordered |= {f"t{t + 1}": cells[h] for t, h in enumerate(tokens)}
-            elif name in cells:
-                ordered[name] = cells[name]
-        return Table(ordered)
+        """With these columns too. Raises as `of_columns`."""
+        return Table.of_columns(columns, self.cells)
 
     def with_cells(self, cells: Mapping[tuple[int, str], Any]) -> Table:
-        """The table with other cells, by row and header."""
+        """The table with other cells, by row, and by header or column."""
         columns: dict[str, list[Any]] = {}
         for (row, name), value in cells.items():
-            by_header = {name: value}
-            if name == "mask":
-                _check_width(value, self.width, row)
-                by_header = {f"t{t + 1}": flag for t, flag in enumerate(value)}
+            by_header = _by_header({name: value})
+            if name == "mask" and len(by_header) != self.width:
+                expected = f"{self.width} flags, one a token"
+                raise refuse(expected, len(by_header), name, row)
             for header, cell in by_header.items():
                 columns.setdefault(header, list(self.cells[header]))[row] = cell
         return self.with_columns(columns)
-
-    def with_cell(self, row: int, header: str, cell: Any) -> Table:
-        return self.with_cells({(row, header): cell})
 
     def take(self, rows: Iterable[int]) -> Table:
         chosen = list(rows)
         return Table({h: tuple(c[r] for r in chosen) for h, c in self.cells.items()})
 
-    def joined(self, other: Table) -> Table:
-        """The rows of both, which have the same headers."""
-        if self.headers != other.headers:
-            headers = ", ".join(self.headers)
-            raise refuse(f"rows of {headers}", ", ".join(other.headers), "table")
-        return Table({h: self.cells[h] + other.cells[h] for h in self.cells})
-
     def extended(self, count: int) -> Table:
-        """The first `count` rows; missing ones are copies of the last. In a table
-        without rows they are plain: reward 0, EOS, every token unmasked, one step."""
-        rows = self if len(self) else Table({"prompt": ("A",)})._completed(self.headers)
-        return rows.take(min(row, len(rows) - 1) for row in range(count))
+        """The first `count` rows; missing ones are copies of the last."""
+        return self.take(min(row, len(self) - 1) for row in range(count))
 
     def resized(self, width: int) -> Table:
         """The table with `width` tokens a row. New ones are masked, and their
@@ -201,36 +186,30 @@ class Table:
         for name in [name for name in LISTS if name in columns]:
             typed = [[*parts(cell), *["-1"] * width] for cell in columns[name]]
             columns[name] = tuple(" ".join(numbers[:width]) for numbers in typed)
-        return Table({}).with_columns(columns)
+        return Table.of_columns(columns)
 
     def with_every_column(self) -> Table:
         """The table with every column of a batch. A new cell says what the
         batch takes for a missing one; a new log-probability is -1."""
-        lists = [self.cells[name][0] for name in LISTS if name in self and len(self)]
-        width = self.width or max((len(parts(cell)) for cell in lists), default=1)
-        tokens = [f"t{t + 1}" for t in range(width)]
-        return self._completed([*tokens, *(n for n in COLUMNS if n != "mask")])
-
-    def _completed(self, headers: Sequence[str]) -> Table:
-        cells = dict(self.cells)
-        width = sum(column_of(header) == "mask" for header in headers)
-        for header in headers:
-            column = COLUMNS[column_of(header)]
-            plain: tuple[Cell, ...] = (column.default,) * len(self)
-            if header == "rollout":
-                plain = tuple(map(str, range(len(self))))
-            elif column.kind == "list":
-                plain = (" ".join(["-1"] * max(width, 1)),) * len(self)
-            cells.setdefault(header, cells.get(column.like, plain))
-        if "steps" not in self.cells and "steps" in cells:
+        cells, rows = dict(self.cells), len(self)
+        lists = [parts(cells[name][0]) for name in LISTS if name in cells]
+        width = self.width or max(map(len, lists), default=1)
+        for token in range(width):
+            cells.setdefault(f"t{token + 1}", (True,) * rows)
+        cells.setdefault("rollout", tuple(map(str, range(rows))))
+        for name, column in COLUMNS.items():
+            if name != "mask":
+                is_list = column.kind == "list"
+                plain = " ".join(["-1"] * width) if is_list else column.default
+                cells.setdefault(name, cells.get(column.like, (plain,) * rows))
+        if "steps" not in self:
             cells["steps"] = tuple("1" if c == "0" else c for c in cells["steps"])
-        return Table({}).with_columns(cells)
+        return Table.of_columns(cells)
 
 
-def _width(headers: Iterable[str]) -> int:
-    return sum(header not in COLUMNS for header in headers)
-
-
-def _check_width(mask: Sequence[Any], width: int, row: int) -> None:
-    if len(mask) != width:
-        raise refuse(f"{width} flags, one a token", len(mask), "mask", row)
+def _by_header(row: Mapping[str, Any]) -> dict[str, Any]:
+    """The cells of a row, those of its mask as t1, t2, .."""
+    cells = {name: cell for name, cell in row.items() if name != "mask"}
+    mask = row.get("mask", ())
+    flags = mask if isinstance(mask, (list, tuple)) else [mask]
+    return cells | {f"t{t + 1}": flag for t, flag in enumerate(flags)}

@@ -22,7 +22,7 @@ from gradebook.bugs import BUGS
 from gradebook.cases.scenario import Bug, bug, load
 from gradebook.cases.state import State, start
 from gradebook.core.columns import COLUMNS, of_kind
-from gradebook.core.errors import GradebookError, refuse
+from gradebook.core.errors import GradebookError
 from gradebook.core.formatting import minus, pair, signed
 from gradebook.core.lazy_pandas import pd
 from gradebook.engine.pipeline import CORRECT, run
@@ -81,8 +81,6 @@ def scenario_file(state: State) -> str:
     <bug>-<name>.toml. Raises GradebookError where the batch cannot be read, no file
     can hold it, or the faulty engine has not exactly one bug."""
     batch = state.batch()
-    if not batch.rows:
-        raise refuse("a row or more", batch.rows, "rows")
     comparison = compare(bug(state.bug), batch)
     columns = state.table.values()
     if not bool(batch.eos.all()):
@@ -266,13 +264,14 @@ def handout(bug_name: str) -> str:
     comparison, row = compare(record, scenario.batch()), scenario.focus
     shown = panels(comparison, scenario.telltale.kind)
     panel, log = telling(shown), squashes(shown)
-    columns = list(scenario.rows[0])
+    columns = scenario.rows.values()
+    if "mask" in columns:
+        columns["mask"] = [list(map(int, mask)) for mask in columns["mask"]]
     results = map(pair, panel.correct, panel.faulty)
     body = [
-        [str(number), *(_cell(cells[name]) for name in columns), *both]
-        for number, (cells, both) in enumerate(zip(scenario.rows, results))
+        [str(number), *map(_cell, cells), *both]
+        for number, (cells, both) in enumerate(zip(zip(*columns.values()), results))
     ]
-    prompts = [str(cells["prompt"]) for cells in scenario.rows]
     return rendered(
         "handout.html.jinja",
         scenario=scenario,
@@ -283,7 +282,7 @@ def handout(bug_name: str) -> str:
         numbers=[len(columns) + 1, len(columns) + 2],
         title=panel.title,
         symlog=log,
-        pictures=[Markup(picture(panel, prompts, log)) for panel in shown],
+        pictures=[Markup(picture(panel, columns["prompt"], log)) for panel in shown],
         worked=worked(comparison, row),
         says=[first_sentence(f) for f in (record.correct, record.faulty)],
         listings=beside(record.correct, record.faulty),
@@ -324,7 +323,7 @@ def explain(name: str) -> str:
     right, wrong = case.engine_names
     columns = {
         "row": range(len(case.rows)),
-        "prompt": [row["prompt"] for row in case.rows],
+        "prompt": case.rows["prompt"],
         "reward": [f"{value:g}" for value in comparison.batch.reward.tolist()],
         right: map(signed, panel.correct),
         wrong: map(signed, panel.faulty),

@@ -195,7 +195,7 @@ SENT = ("baseline", "scale", "ddof", "eps", "lone_row", "spread_about")
 def sandbox(rewards: Rewards, settings: Settings, bug: str = "") -> str:
     """The address of the page that shows the batch beside both engines."""
     first = start(case(SANDBOX))
-    cells = dict(first.scenario.rows[0])
+    cells = {name: values[0] for name, values in first.table.values().items()}
     rows = [
         cells
         | {"prompt": chr(65 + number), "reward": r or 0.0, "scored": r is not None}

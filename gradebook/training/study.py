@@ -19,7 +19,7 @@ from torch import optim
 from gradebook.bugs import BUGS
 from gradebook.cases import schema
 from gradebook.cases.scenario import FOLDER
-from gradebook.cases.schema import Count, Lesson, Number, Part, Text, one_of
+from gradebook.cases.schema import Count, Lesson, Part, one_of
 from gradebook.core.errors import refuse
 from gradebook.core.settings import AT_LEAST_ONE, Settings
 from gradebook.training.environments import ENVIRONMENTS, MEASURES, Environment, Measure
@@ -62,11 +62,11 @@ class Conditions(Part):
     cut        share of the rollouts that are cut into one row a token
     """
 
-    lost: Number = 0.0
-    sampler: Number = 0.0
-    bonus: Number = 0.0
-    unscored: Number = 0.0
-    cut: Number = 0.0
+    lost: float = 0.0
+    sampler: float = 0.0
+    bonus: float = 0.0
+    unscored: float = 0.0
+    cut: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -78,14 +78,14 @@ class Slider(Part):
     phrase   how a sentence about a value begins, with {} for the value
     """
 
-    name: Text
-    label: Text
-    phrase: Text
-    least: Number
-    most: Number
-    step: Number
-    default: Number
-    percent: schema.Flag = False
+    name: str
+    label: str
+    phrase: str
+    least: float
+    most: float
+    step: float
+    default: float
+    percent: bool = False
 
     def in_words(self, value: float) -> str:
         """How a sentence begins: 'With 5 % of the rollouts lost'."""
@@ -115,9 +115,9 @@ class Study(Part):
     """
 
     order: Count
-    task: Text
-    why: Text
-    found: Text
+    task: str
+    why: str
+    found: str
     answer: Annotated[str, one_of(*KINDS)]
     environment: Annotated[str, one_of(*ENVIRONMENTS)]
     measure: Annotated[str, one_of(*MEASURES)]

@@ -6,7 +6,6 @@ import torch
 
 from gradebook.analysis.evidence import ENGINE, FORMULAS, in_words, numbers
 from gradebook.cases.reports import BY_ENGINE, BY_FORMULA, alarms
-from gradebook.cases.table import Table
 
 ALL = [
     pytest.param(alarm, at, id=f"{alarm.name}-{at}")
@@ -36,7 +35,7 @@ def test_every_name_that_a_file_may_use_can_be_computed():
 def test_the_numbers_follow_an_edited_batch():
     """1 1 0 0 instead of 1 0 0 1 0.5: a deviation of sqrt(1/3)."""
     (alarm,) = (a for a in alarms() if a.name == "extra_brackets")
-    table = Table.of(alarm.rows).take(range(4))
+    table = alarm.rows.take(range(4))
     batch = table.with_columns({"reward": ["1", "1", "0", "0"]}).batch(alarm.settings)
     for evidence in alarm.evidence:
         values = numbers(evidence, batch).tolist()

@@ -100,8 +100,7 @@ def test_a_step_asks_what_its_case_asks_and_its_link_opens_it_covered(step):
 def compared(name, **columns):
     """Both engines on a case, some of its columns replaced."""
     scenario = load(name)
-    rows = {k: [r[k] for r in scenario.rows] for k in scenario.rows[0]}
-    batch = Batch(**{**rows, **columns}, settings=scenario.settings)
+    batch = Batch(**{**scenario.rows.values(), **columns}, settings=scenario.settings)
     return compare(gradebook.bug(scenario.bug), batch)
 
 
@@ -116,7 +115,7 @@ def test_the_opening_shrinks_the_first_advantage():
 
 
 def test_one_reward_moves_the_rows_that_the_notes_name():
-    rewards = [row["reward"] for row in load("partial_groups").rows]
+    rewards = load("partial_groups").rows.values()["reward"]
     before = compared("partial_groups")
     after = compared("partial_groups", reward=[*rewards[:11], 0.0])
     moved = before.faulty.advantage != after.faulty.advantage

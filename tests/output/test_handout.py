@@ -83,7 +83,7 @@ def test_the_table_has_the_reports_numbers():
 def test_what_a_scenario_says_is_escaped(monkeypatch):
     evil = "<script>alert('x')</script> & \"more\""
     main = gradebook.load("partial_groups")
-    rows = tuple(row | {"prompt": evil} for row in main.rows)
+    rows = main.rows.with_columns({"prompt": [evil] * len(main.rows)})
     source = replace(main.sources[0], url="javascript:alert(1)", note=evil)
     changed = replace(main, title=evil, claim=evil, rows=rows, sources=(source,))
     monkeypatch.setattr(takehome, "load", lambda _: changed)

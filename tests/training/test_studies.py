@@ -100,7 +100,7 @@ def test_a_study_s_file_that_is_wrong_is_told_by_its_key(monkeypatch, tmp_path):
     monkeypatch.setattr(studies, "STUDIES", tmp_path)
     with pytest.raises(GradebookError) as caught:
         study.__wrapped__("partial_groups")
-    assert "key 'measure': Input should be 'success'" in str(caught.value)
+    assert "key 'measure': expected one of success" in str(caught.value)
     assert "partial_groups.toml" in str(caught.value)
 
 

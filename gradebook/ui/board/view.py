@@ -89,9 +89,7 @@ def view(
     numbered = next((n for n, panel in enumerate(panels) if panel["differ"]), 0)
     shown = panels[numbered]
     summary = in_words(shown["title"], rows, shown["differ"], shown["flips"])
-    if not rows:
-        summary = "The batch has no rows."
-    elif covered:
+    if covered:
         summary = f"Shown: {names[0]}. Hidden: {names[1]}."
         if draft.edited:
             summary += " The question is about the original batch."
@@ -115,7 +113,7 @@ def view(
         "lists": {
             column.name: table[column.name][draft.row]
             for column in columns
-            if column.kind == "list" and draft.row < rows
+            if column.kind == "list"
         },
         "refused": dict(draft.refused),
         "rewards": [_short(number(cell)) for cell in table["reward"]],

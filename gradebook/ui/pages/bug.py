@@ -105,12 +105,11 @@ def rest(
             if menu.open:
                 with menu:
                     controls.switches(draft)
-            if draft.shown_row >= 0:
-                with stage, below(draft, "opened-stage"):
-                    stages.opened(draft)
-                if not draft.stage:
-                    with formulas:
-                        stages.workings(draft)
+            with stage, below(draft, "opened-stage"):
+                stages.opened(draft)
+            if not draft.stage:
+                with formulas:
+                    stages.workings(draft)
             _more(draft)
         top = keys.OPENED.get()
         keys.OPENED.drop()

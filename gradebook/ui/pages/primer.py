@@ -5,6 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from gradebook.cases.scenario import PlainCase
+from gradebook.cases.table import Table
 from gradebook.core.formatting import plain, settled, signed
 from gradebook.core.settings import Settings
 from gradebook.ui.board.component import picture
@@ -15,7 +16,7 @@ from gradebook.ui.rooms.bar import asks
 FOUR = PlainCase(
     name="primer",
     title="Four answers to one prompt",
-    rows=tuple({"prompt": "A", "reward": reward} for reward in (1, 0, 0, 1)),
+    rows=Table.of([{"prompt": "A", "reward": reward} for reward in (1, 0, 0, 1)]),
     settings=Settings(),
 )
 """The batch as it comes."""

@@ -80,11 +80,10 @@ def rest(
         with side:
             _settings(draft)
         with main:
-            if draft.shown_row >= 0:
-                with below(draft):
-                    stages.opened(draft)
-                    if not draft.stage:
-                        stages.workings(draft)
+            with below(draft):
+                stages.opened(draft)
+                if not draft.stage:
+                    stages.workings(draft)
             if not draft.faults:
                 report.take_home(draft)
         shortcuts(draft)

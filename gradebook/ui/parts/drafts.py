@@ -69,7 +69,7 @@ class Draft(drafts.Draft):
 
     @property
     def shown_row(self) -> int:
-        """The selected row, or the last of the batch that was compared, else -1."""
+        """The selected row, or the last of the batch that was compared."""
         return min(self.row, self.comparison.batch.rows - 1)
 
     @property

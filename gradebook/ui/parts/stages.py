@@ -147,9 +147,7 @@ def _tokens(comparison: Comparison, row: int, names: tuple[str, str]) -> None:
 
 
 def deeper(draft: Draft) -> None:
-    """The section: its parts, folded; nothing of a batch without rows."""
-    if not draft.comparison.batch.rows:
-        return
+    """The section: its parts, folded."""
     for title, name, part in (
         ("The smallest batch that shows the bug", "shrink", _smallest),
         ("Which row's reward moves which row's advantage", "influence", _influence),
