@@ -84,10 +84,10 @@ def game(seed: str) -> tuple[Report, ...]:
     """The reports of a game, in order. About half are bugs."""
 
     def shuffled(kind: str, sources: Iterable[Scenario | Alarm]) -> list[Any]:
-        return sorted(sources, key=lambda source: _draw(seed, kind, source.name))
+        return sorted(sources, key=lambda source: draw(seed, kind, source.name))
 
     real = [case for case in map(load, BUGS) if case.status in AGREED]
-    bugs = ROUNDS // 2 + int(_draw(seed, "share"), 16) % 3 - 1
+    bugs = ROUNDS // 2 + int(draw(seed, "share"), 16) % 3 - 1
     lures = shuffled("alarm", alarms())[: ROUNDS - bugs]
     chosen = shuffled("order", [*lures, *shuffled("bug", real)[:bugs]])
     return tuple(Report(number, seed, source) for number, source in enumerate(chosen))
@@ -99,7 +99,7 @@ def named(question: str) -> Report | None:
     return next((r for r in game(seed) if r.question == question), None)
 
 
-def _draw(*parts: str) -> str:
+def draw(*parts: str) -> str:
     """Hex digits that look like chance, the same on every machine."""
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 

@@ -6,7 +6,6 @@ trainer's advantages and the batch, and nothing of any other stage.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, partial
@@ -18,6 +17,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from gradebook.analysis.comparison import Comparison, same
 from gradebook.bugs import BUGS, swap
+from gradebook.cases.reports import draw
 from gradebook.cases.scenario import FOLDER, PlainCase, bug
 from gradebook.cases.schema import read_part
 from gradebook.cases.state import State
@@ -93,11 +93,7 @@ def hidden(seed: str) -> str:
     Each suspect draws a number from the seed and the highest wins. So a bug
     that is added later changes few old games.
     """
-
-    def drawn(name: str) -> str:
-        return hashlib.sha256(f"{seed}\nmystery\n{name}".encode()).hexdigest()
-
-    return max(suspects(), key=drawn)
+    return max(suspects(), key=partial(draw, seed, "mystery"))
 
 
 def stage_of(name: str) -> str:

@@ -19,7 +19,6 @@ FOUR = PlainCase(
     rows=Table.of([{"prompt": "A", "reward": reward} for reward in (1, 0, 0, 1)]),
     settings=Settings(),
 )
-"""The batch as it comes."""
 SAID = "Rollouts of one prompt, their rewards and their advantages."
 ALL_EQUAL = (
     "If all rewards are equal, no answer is better than another,"
@@ -67,10 +66,9 @@ def four_rewards() -> None:
         for row, (reward, mean, scale, advantage) in enumerate(numbers):
             less = f"({plain(mean)})" if mean < 0 else plain(mean)
             formula = f"({plain(reward)} − {less}) / {plain(scale)}"
-            pushed = "up" if advantage > 0 else "down"
-            if settled(advantage) == 0:
-                pushed = "neither way"
-            body.append([str(row), formula, signed(settled(advantage)), pushed])
+            value = settled(advantage)
+            pushed = "up" if value > 0 else "down" if value < 0 else "neither way"
+            body.append([str(row), formula, signed(value), pushed])
         head = ["rollout", "(reward − mean) / deviation", "advantage", "pushed"]
         table(head, body, numbers=(1, 2))
     equal = bool((both.batch.reward == both.batch.reward[0]).all())

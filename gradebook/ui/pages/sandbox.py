@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from itertools import chain
 from typing import Any
 
 import streamlit as st
@@ -93,13 +94,11 @@ def rest(
 def _start(draft: Draft) -> None:
     """The batch to start from: each case, then bugs that a trainer had together."""
     titles = {PAGE: "Blank batch"}
-    for name in bug_files():
-        main, *others = variants(name)
-        titles[f"{PAGE}-{main.name}"] = main.title
-        for other in others:
-            titles[f"{PAGE}-{other.name}"] = f"{main.title}: {other.title}"
-    for together in combinations():
-        titles[f"{PAGE}-{together.name}"] = f"Together: {together.title}"
+    for one in chain(*map(variants, bug_files())):
+        title = f"{load(one.bug).title}: {one.title}" if one.variant else one.title
+        titles[f"{PAGE}-{one.name}"] = title
+    for one in combinations():
+        titles[f"{PAGE}-{one.name}"] = f"Together: {one.title}"
 
     def pick(name: str) -> None:
         keys.CASES.get()[PAGE] = name
@@ -114,7 +113,6 @@ def _start(draft: Draft) -> None:
 
 
 def _bugs(draft: Draft) -> None:
-
     def pick(chosen: list[str]) -> None:
         draft.edit(bugs=tuple(name for name in BUGS if name in chosen))
         st.rerun()
@@ -136,12 +134,11 @@ def _swapped(bugs: tuple[str, ...]) -> str:
         return "No bug is chosen: both engines are the correct one."
     names = ", ".join(f"`{part.stage}`" for part in parts)
     text = f"Swapped {'stage' if len(parts) == 1 else 'stages'}: {names}."
-    for part in parts:
-        if len(part.drops) > 1:
-            text += (
-                f" The bugs of `{part.stage}` act together: each drops one of the"
-                " conditions that a row must meet in order to count."
-            )
+    if any(len(part.drops) > 1 for part in parts):
+        text += (
+            " The bugs of `counted` act together: each drops one of the conditions"
+            " that a row must meet in order to count."
+        )
     return text
 
 

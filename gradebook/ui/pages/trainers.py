@@ -14,7 +14,6 @@ from gradebook.bugs import BUGS
 from gradebook.cases.link import decode
 from gradebook.cases.scenario import bug, load
 from gradebook.core.formatting import short, small
-from gradebook.trainers.measure import pinned
 from gradebook.trainers.releases import LAWS, measured, newest, releases
 from gradebook.ui.parts.report import cited
 from gradebook.ui.parts.widget import download, table
@@ -27,7 +26,7 @@ MARKS = {
     "by convention": "by design",
     "not measured": "–",
 }
-ANY = "any"
+ANY: dict[str, Any] = {"index": None, "placeholder": "any"}
 UNKNOWN = "none of the known computations"
 SETTINGS = {
     "baseline": "baseline",
@@ -45,24 +44,25 @@ def trainers() -> None:
     st.title("Trainers")
     if asks("trainers"):
         return
-    dates = sorted({line["measured_on"] for line in newest()})
+    every = newest()
+    dates = sorted({line["measured_on"] for line in every})
     st.markdown(
         "What the advantage functions of released trainers compute. Each was cut"
         " out of its wheel and run on small batches of rewards; nothing here is"
         f" asserted. Newest measured releases, on {', '.join(dates)}."
     )
     first, second, third = st.columns(3)
-    names = list(dict.fromkeys(line["trainer"] for line in newest()))
-    trainer = first.selectbox("Trainer", [ANY, *names])
-    law = second.selectbox("Breaks the law", [ANY, *LAWS], format_func=_law)
-    seen = [name for name in BUGS if any(name in line["bugs"] for line in newest())]
-    shown = third.selectbox("Shows the bug", [ANY, *seen], format_func=_bug)
+    names = list(dict.fromkeys(line["trainer"] for line in every))
+    trainer = first.selectbox("Trainer", names, **ANY)
+    law = second.selectbox("Breaks the law", LAWS, format_func=_law, **ANY)
+    seen = [name for name in BUGS if any(name in line["bugs"] for line in every)]
+    shown = third.selectbox("Shows the bug", seen, format_func=_bug, **ANY)
     lines = [
         line
-        for line in newest()
-        if trainer in (ANY, line["trainer"])
-        and (law == ANY or line["laws"][law] == "broken")
-        and (shown == ANY or shown in line["bugs"])
+        for line in every
+        if trainer in (None, line["trainer"])
+        and (law is None or line["laws"][law] == "broken")
+        and (shown is None or shown in line["bugs"])
     ]
     if not lines:
         st.markdown("No measured function fits these choices.")
@@ -108,7 +108,7 @@ def _law(name: str) -> str:
 
 
 def _bug(name: str) -> str:
-    return name if name == ANY else bug(name).title
+    return bug(name).title
 
 
 def _cells(line: dict[str, Any]) -> dict[str, str]:
@@ -181,18 +181,16 @@ def _history(line: dict[str, Any]) -> None:
         for other in measured()
         if (other["package"], other["setting"]) == (line["package"], line["setting"])
     }
-    versions = [v for v in pinned()[line["package"]]["versions"] if v in measurements]
     changes = []
-    for before, after in pairwise(versions):
-        old, new = measurements[before], measurements[after]
+    for (before, old), (after, new) in pairwise(measurements.items()):
         differing = [f"{n}: {old[n]} → {new[n]}" for n in new if old[n] != new[n]]
         if differing:
             changes.append(f"- **{after}**, after {before}: {'; '.join(differing)}")
     lines = "\n".join(changes) or "Nothing changed between them."
-    st.markdown(f"**Its history**, {len(versions)} measured releases.\n\n{lines}")
-    body = []
-    for name in _strips(line):
-        cells = [measurements[version][name] for version in versions]
-        body.append([name.replace(" ", "\N{NO-BREAK SPACE}"), *cells])
-    table(["", *versions], body, heads=1, label="history")
+    st.markdown(f"**Its history**, {len(measurements)} measured releases.\n\n{lines}")
+    body = [
+        [name.replace(" ", "\N{NO-BREAK SPACE}"), *cells]
+        for name, *cells in zip(_strips(line), *map(dict.values, measurements.values()))
+    ]
+    table(["", *measurements], body, heads=1, label="history")
     st.caption("Releases between these, if there are any, were not measured.")
