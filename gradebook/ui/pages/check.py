@@ -77,7 +77,8 @@ def _check(checking: Checking) -> None:
             bar.progress(share, f"{steps:,} steps checked")
 
     try:
-        checking.verdict = check_log(checking.files, progress=draw, **checking.options)
+        files, options = checking.files(), checking.options()
+        checking.verdict = check_log(files, progress=draw, **options)
     except GradebookError as error:
         checking.error = str(error)
     work.empty()

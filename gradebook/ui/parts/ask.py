@@ -3,7 +3,7 @@ options. Whatever is chosen last starts a check by itself."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
@@ -80,14 +80,9 @@ def log() -> None:
     )
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown("No log at hand?", width="content")
-        for file, (title, about, weights) in EXAMPLES.items():
-            st.button(
-                title,
-                key=f"check-example-{file.split('.')[0]}",
-                on_click=_begin,
-                args=([Source(file, FOLDER / file)], f"the example “{title}”", weights),
-                help=words.plain(about),
-            )
+        for file, (title, about, _) in EXAMPLES.items():
+            key, help = f"check-example-{file.split('.')[0]}", words.plain(about)
+            st.button(title, key=key, on_click=_example, args=(file,), help=help)
 
 
 def more() -> None:
@@ -141,23 +136,14 @@ def say(columns: str = "", declared: str = "") -> None:
 
 
 def again() -> None:
-    held = keys.CHECKING.get()
-    if held is not None:
-        _begin(held.files, held.title, held.weights)
+    if held := keys.CHECKING.get():
+        keys.CHECKING.put(Checking(held.files, held.title, held.weights))
 
 
-def _begin(files: Sequence[Source], title: str, weights: str = "") -> None:
-    """Another log, or other options: a new check. `weights` count where the field
-    names none."""
-    checking = Checking(files, title, weights=weights)
-    try:
-        names = ("columns", "declared", "weights", "size", "estimator")
-        options = {name: typed(name) for name in names}
-        options["weights"] = options["weights"] or weights
-        checking.options = options_of(options)
-    except GradebookError as error:
-        checking.error = str(error)
-    keys.CHECKING.put(checking)
+def _example(file: str) -> None:
+    title, _, weights = EXAMPLES[file]
+    source = Source(file, FOLDER / file)
+    keys.CHECKING.put(Checking(lambda: [source], f"the example “{title}”", weights))
 
 
 def _dropped() -> None:
@@ -166,61 +152,36 @@ def _dropped() -> None:
         return keys.CHECKING.drop()
     more = f" and {len(files) - 1} more" if len(files) > 1 else ""
     sources = [Source(file.name, data=file.getvalue()) for file in files]
-    _begin(sources, files[0].name + more)
+    keys.CHECKING.put(Checking(lambda: sources, files[0].name + more))
 
 
 def _pasted() -> None:
-    text, title = typed("text"), "the pasted table"
-    if text:
-        try:
-            _begin([pasted(text)], title)
-        except GradebookError as error:
-            keys.CHECKING.put(Checking([], title, error=str(error)))
+    if text := typed("text"):
+        keys.CHECKING.put(Checking(lambda: [pasted(text)], "the pasted table"))
 
 
 # A log that the session checks, and what came of it
 
 
-@cache
-def answers() -> Mapping[str, Mapping[str, Any]]:
-    """What a person may say of a run -> what it declares: an estimator, or a
-    function of a trainer's release, the newest first, as it was measured."""
-    titles: dict[str, str] = {}
-    for name, title in COMPUTATIONS.values():
-        if "/" not in name:  # else no setting has this name
-            titles.setdefault(name, title[:1].upper() + title[1:])
-    answers: dict[str, Mapping[str, Any]] = {"I don't know": {}}
-    answers |= {title: {"estimator": name} for name, title in titles.items()}
-    for line in reversed(measured()):
-        if not line["baseline"] or line["scale"] not in CHOICES["scale"]:
-            continue
-        title = f"{line['trainer']} {line['version']}, {line['setting']}"
-        settings = {
-            name: line[name]
-            for name in ("baseline", "scale", "ddof", "eps")
-            if line[name] != ""
-        }
-        if "then" not in line["computes"]:
-            settings["whiten_tokens"] = False
-        if line["setting"] in ESTIMATORS:  # also what no group of rewards shows
-            settings = {"estimator": line["setting"]}
-        answers.setdefault(title, settings)
-    return answers
-
-
 @dataclass(eq=False)
 class Checking:
-    """One log, from the moment it is chosen, with the weights that come with it and
-    the arguments of `check_log`; what was found, or why there is no verdict; and the
-    steps that were opened, by label."""
+    """One log, from the moment it is chosen, with the weights that come with it; what
+    was found, or why there is no verdict; and the steps that were opened, by label.
+    `files` may raise GradebookError."""
 
-    files: Sequence[Source]
+    files: Callable[[], Sequence[Source]]
     title: str
     weights: str = ""
-    options: Mapping[str, Any] = field(default_factory=dict)
     verdict: Verdict | None = None
     error: str = ""
     rows: dict[object, StepRows] = field(default_factory=dict)
+
+    def options(self) -> dict[str, Any]:
+        """The arguments of `check_log` that stand in the fields. Raises GradebookError
+        for what cannot be read."""
+        names = ("columns", "declared", "weights", "size", "estimator")
+        texts = {name: typed(name) for name in names}
+        return options_of(texts | {"weights": texts["weights"] or self.weights})
 
     def step(self, label: object) -> StepRows:
         """A step's rows, read once. Raises GradebookError."""
@@ -238,17 +199,47 @@ def options_of(typed: Mapping[str, str]) -> dict[str, Any]:
     Raises GradebookError for what cannot be read.
     """
     weights, size = typed.get("weights", ""), typed.get("size", "")
-    declared = typed.get("declared", "").split(",")
+    declared = _pairs("asked for", typed.get("declared", "").split(","))
+    declared = {**answers().get(typed.get("estimator", ""), {}), **declared}
     return {
-        "columns": _pairs("columns", typed.get("columns", "").splitlines()),
+        "columns": _pairs("columns", typed.get("columns", "").splitlines()) or None,
         "weights": [number(w) for w in weights.split(",")] if weights.strip() else None,
         "group_size": whole(size) if size.strip() else None,
-        "declared": {
-            **answers().get(typed.get("estimator", ""), {}),
-            **(_pairs("asked for", declared) or {}),
-        }
-        or None,
+        "declared": declared or None,
     }
+
+
+def _pairs(key: str, parts: Sequence[str]) -> dict[str, str]:
+    pairs = {}
+    for part in filter(str.strip, parts):
+        name, mark, theirs = (text.strip() for text in part.partition("="))
+        if not name or not mark or not (theirs or key == "columns"):
+            raise GradebookError(key=key, expected="name = value", found=part.strip())
+        pairs[name] = theirs
+    return pairs
+
+
+@cache
+def answers() -> Mapping[str, Mapping[str, Any]]:
+    """What a person may say of a run -> what it declares: an estimator, or a
+    function of a trainer's release, the newest first, as it was measured."""
+    answers: dict[str, Mapping[str, Any]] = {"I don't know": {}}
+    for name, title in COMPUTATIONS.values():
+        declared = {"estimator": name}
+        if "/" not in name and declared not in answers.values():
+            answers[title[:1].upper() + title[1:]] = declared
+    for line in reversed(measured()):
+        if not line["baseline"] or line["scale"] not in CHOICES["scale"]:
+            continue
+        names = ("baseline", "scale", "ddof", "eps")
+        settings = {name: line[name] for name in names if line[name] != ""}
+        if "then" not in line["computes"]:
+            settings["whiten_tokens"] = False
+        if line["setting"] in ESTIMATORS:  # also what no group of rewards shows
+            settings = {"estimator": line["setting"]}
+        title = f"{line['trainer']} {line['version']}, {line['setting']}"
+        answers.setdefault(title, settings)
+    return answers
 
 
 ON_PAGE = {
@@ -265,13 +256,3 @@ def on_page(sentence: str) -> str:
     for theirs, ours in ON_PAGE.items():
         sentence = sentence.replace(theirs, ours)
     return sentence
-
-
-def _pairs(key: str, parts: Sequence[str]) -> dict[str, str] | None:
-    pairs = {}
-    for part in filter(str.strip, parts):
-        name, mark, theirs = (text.strip() for text in part.partition("="))
-        if not name or not mark or not (theirs or key == "columns"):
-            raise GradebookError(key=key, expected="name = value", found=part.strip())
-        pairs[name] = theirs
-    return pairs or None
