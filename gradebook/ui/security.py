@@ -29,14 +29,10 @@ NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 COOKIE_RULES = "; Path=/; HttpOnly; SameSite=Lax"
 A_DAY = 24 * 3600
 MB = 1024 * 1024
-MOST_BODY = MB
-"""Bytes of a request that is no upload."""
-MOST_OF_SESSION, MOST_OF_SERVER = 200 * MB, 1024 * MB
-"""Bytes of uploads that are held at a time."""
-FILES_OF_ONE = 4
-"""File descriptors that a learner's session takes, at most."""
-SPARE_FILES = 100
-"""File descriptors that the server needs for itself."""
+MOST_BODY, MOST_OF_SESSION, MOST_OF_SERVER = MB, 200 * MB, 1024 * MB
+"""Bytes of a request that is no upload, and of uploads that are held at a time."""
+FILES_OF_ONE, SPARE_FILES = 4, 100
+"""File descriptors that a learner's session takes, at most, and the server."""
 
 POLICY = {
     "default-src": "'self'",
@@ -68,8 +64,8 @@ FULL = """<!doctype html><title>Gradebook is full</title>
 class Security:
     """Refuses what could stop the server, and adds headers and the cookies.
 
-    parked  the bytes of uploads that each session holds
-    origins further origins that may send requests, as "https://host"
+    parked   the bytes of uploads that each session holds
+    origins  further origins that may send requests, as "https://host"
     """
 
     def __init__(
@@ -97,19 +93,23 @@ class Security:
         if refusal is not None:
             if is_socket:  # before it is accepted: an HTTP answer
                 await receive()
-                if "websocket.http.response" not in scope.get("extensions", {}):
-                    return await send({"type": "websocket.close", "code": 1008})
             return await refusal(scope, receive, send)
         # What is open or on its way counts for the requests beside it.
         self._sockets += is_socket
         self._coming += Counter({session: length})
+        messages: list[Message] = []
+
+        async def read() -> Message:
+            return messages.pop(0) if messages else await receive()
+
         try:
-            answer = _answering(asked, send)
-            if is_socket:
-                return await self.app(scope, receive, answer)
-            await self._bounded(
-                scope, receive, answer, length if session else MOST_BODY
-            )
+            most = length if session else MOST_BODY
+            while not is_socket and (not messages or messages[-1].get("more_body")):
+                messages.append(await receive())
+                most -= len(messages[-1].get("body", b""))
+                if most < 0:
+                    return await _no(413, "too large")(scope, receive, send)
+            await self.app(scope, read, _answering(asked, send))
         finally:
             self._sockets -= is_socket
             self._coming -= Counter({session: length})
@@ -122,10 +122,9 @@ class Security:
         is_socket = asked.scope["type"] == "websocket"
         reads = not is_socket and asked.scope["method"] in ("GET", "HEAD")
         # A browser says so where a page of another site asks.
-        origin = asked.headers.get("origin")
+        origin, host = asked.headers.get("origin"), asked.headers.get("host")
         if origin is not None and not reads and origin not in self._origins():
-            host = urlsplit(origin).netloc
-            if host != asked.headers.get("host"):
+            if urlsplit(origin).netloc != host:
                 return _no(403, "another site's request")
         if asked.scope["path"] == own_path("/_stcore/metrics"):
             return _no(404, "not found")
@@ -142,22 +141,6 @@ class Security:
         if of_session > MOST_OF_SESSION or of_server > MOST_OF_SERVER:
             return _no(413, "too many uploads")
         return None
-
-    async def _bounded(
-        self, scope: Scope, receive: Receive, send: Send, most: int
-    ) -> None:
-        """The application, once its body of at most so many bytes is read."""
-        messages: list[Message] = []
-        while not messages or messages[-1].get("more_body", False):
-            messages.append(await receive())
-            most -= len(messages[-1].get("body", b""))
-            if most < 0:
-                return await _no(413, "too large")(scope, receive, send)
-
-        async def read() -> Message:
-            return messages.pop(0) if messages else await receive()
-
-        await self.app(scope, read, send)
 
 
 def _no(status: int, why: str) -> Response:

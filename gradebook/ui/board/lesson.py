@@ -11,8 +11,6 @@ import math
 from itertools import zip_longest
 from typing import Any
 
-from torch import Tensor
-
 from gradebook.analysis import challenges
 from gradebook.core.formatting import minus, pair, plain, settled, signed
 from gradebook.engine.pipeline import Trace
@@ -24,15 +22,9 @@ from gradebook.ui.parts.predict import SKIPPED, Guess, Progress
 
 def shown(draft: Draft, progress: Progress) -> dict[str, Any]:
     scenario = draft.scenario
-    covered = progress.covered(scenario.name)
-    task = challenge(draft, progress)
-    return {
-        **view(
-            draft,
-            kind=scenario.telltale.kind,
-            covered=covered,
-            places=scenario.prediction.places,
-        ),
+    covered, task = progress.covered(scenario.name), challenge(draft, progress)
+    kind, places = scenario.telltale.kind, scenario.prediction.places
+    return view(draft, kind=kind, covered=covered, places=places) | {
         "box": box(draft, None if covered else progress.guesses[scenario.name]),
         "challenge": {"count": task["count"]} if covered and task else task,
         "path": path(draft, covered),
@@ -61,7 +53,7 @@ def box(draft: Draft, guess: Guess | None) -> dict[str, Any]:
         return question
     choice, answer = guess.choice, f"The answer: {asked.choices[asked.answer]}."
     sentence = answer
-    if choice != SKIPPED and asked.said:
+    if choice != SKIPPED:
         # Where the answer is no place on the axis, the numbers do not show it.
         unseen = choice != asked.answer and not places
         sentence = asked.said[choice] + (f" {answer}" if unseen else "")
@@ -87,8 +79,7 @@ def challenge(draft: Draft, progress: Progress) -> dict[str, Any] | None:
     name, tasks = draft.scenario.name, draft.scenario.challenges
     if not tasks:
         return None
-    number = draft.challenge
-    task = tasks[number]
+    number, task = draft.challenge, tasks[draft.challenge]
     both = None if draft.faults else draft.comparison
     missing = challenges.missing(task, draft.state, both)
     shown = progress.shown.setdefault(name, set())
@@ -111,19 +102,18 @@ def challenge(draft: Draft, progress: Progress) -> dict[str, Any] | None:
 
 def path(draft: Draft, covered: bool) -> dict[str, Any] | None:
     """The selected row's result at each stage, and where the engines part."""
-    both = draft.comparison
-    row = min(draft.row, both.batch.rows - 1)
+    both, row = draft.comparison, draft.shown_row
     if row < 0:
         return None
     traces = both.correct, both.correct if covered else both.faulty
+    engines = ("correct",) if covered else ("correct", "faulty")
     texts = {stage: _texts(traces, stage, row) for stage in both.stages}
     stages = [
-        {"name": stage, "correct": minus(correct)}
-        | ({} if covered else {"faulty": minus(faulty)})
-        for stage, (correct, faulty) in texts.items()
+        {"name": stage, **dict(zip(engines, map(minus, pairs)))}
+        for stage, pairs in texts.items()
     ]
-    differ = [correct != faulty for correct, faulty in texts.values()]
-    parts = differ.index(True) if any(differ) else None
+    differ = [n for n, (a, b) in enumerate(texts.values()) if a != b]
+    parts = differ[0] if differ else None
     return {"row": row, "stages": stages, "parts": parts, "open": draft.stage}
 
 
@@ -131,20 +121,17 @@ def _texts(traces: tuple[Trace, Trace], stage: str, row: int) -> tuple[str, str]
     """Both engines' results of a stage on the row. The loss is the step's."""
     if stage == "group":
         return _group(traces[0], row), _group(traces[1], row)
-    if stage == "loss":
-        correct, faulty = (float(getattr(trace, stage)) for trace in traces)
-        return written(correct, faulty, 5)
-    correct, faulty = (getattr(trace, stage)[row].item() for trace in traces)
+    place, digits = (0, 5) if stage == "loss" else (row, 3)
+    correct, faulty = (getattr(t, stage).reshape(-1)[place].item() for t in traces)
     write = signed if stage in ("standardized", "advantage") else plain
-    return written(correct, faulty, write=write)
+    return written(correct, faulty, digits, write)
 
 
 def _group(trace: Trace, row: int) -> str:
     """The rows that this one is compared with, in words."""
-    label: Tensor = trace.group[row]
-    if int(label) < 0:
+    if int(trace.group[row]) < 0:
         return "none"
-    rows = (trace.group == label).nonzero().flatten().tolist()
+    rows = (trace.group == trace.group[row]).nonzero().flatten().tolist()
     if len(rows) == 1:
         return f"row {row} alone"
     if rows[-1] - rows[0] == len(rows) - 1:

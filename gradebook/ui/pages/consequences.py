@@ -23,6 +23,7 @@ from gradebook.training import study
 from gradebook.training.runs import shipped
 from gradebook.training.study import KINDS, UPDATES, Effect, Run
 from gradebook.training.train import Curves, rows_at, trained
+from gradebook.ui import keys
 from gradebook.ui.parts import address, words
 from gradebook.ui.parts.desk import DESK, PAGE, Desk, query_of, read_link, runs
 from gradebook.ui.parts.predict import choices
@@ -42,12 +43,12 @@ LOOK = 0.5
 def consequences() -> None:
     mine = DESK.get()
     if query := room.follow(PAGE) or address.arrived():
-        run, mine.problem = read_link(query)
+        run, keys.ADDRESS.get()["problem"] = read_link(query)
         mine.choose(run)
         mine.arrivals += 1
     standing = _in_a_room(mine)
     st.title("Does it matter?")
-    address.unread(mine.problem)
+    address.unread()
     first, *columns = st.columns([3, 4, 4, 2], vertical_alignment="bottom")
     bug = first.selectbox(
         "Bug",
@@ -58,7 +59,7 @@ def consequences() -> None:
         label_visibility="collapsed",
     )
     if bug != mine.run.bug:
-        mine.problem = ""
+        keys.ADDRESS.get()["problem"] = ""
         mine.choose(study.default_run(bug))
     task = words.plain(mine.study.task)
     if standing and not standing.is_open or bug not in mine.guesses:

@@ -15,7 +15,7 @@ import secrets
 from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
-from typing import NoReturn, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 import streamlit as st
 
@@ -28,6 +28,7 @@ from gradebook.core import PROJECT
 from gradebook.ui import keys
 from gradebook.ui.board.program import stub
 from gradebook.ui.parts import drafts, predict, words
+from gradebook.ui.parts.drafts import Draft
 
 PRESENT = "present"
 OTHERS = ("room", PRESENT)
@@ -64,20 +65,15 @@ def next_bug(after: str = "") -> str | None:
 
 def navigation() -> dict[str, list]:
     """Home; the bugs' pages; the tools."""
-    home, *others = page_files()
     pages: dict[str, list] = {"": [], "The bugs": [], "The tools": []}
-    pages[""] = [st.Page(page_files()[home], title="Home", default=True)]
-    for name in others:
-        file = page_files()[name]
-        pages["The bugs" if name in BUGS else "The tools"].append(
-            st.Page(
-                file,
-                title=page_title(file),
-                url_path=name,
-                # The map only leads to Home.
-                visibility="hidden" if name == "map" else "visible",
-            )
-        )
+    for name, file in page_files().items():
+        if not pages[""]:
+            pages[""].append(st.Page(file, title="Home", default=True))
+            continue
+        # The map only leads to Home.
+        seen: Any = "hidden" if name == "map" else "visible"
+        page = st.Page(file, title=page_title(file), url_path=name, visibility=seen)
+        pages["The bugs" if name in BUGS else "The tools"].append(page)
     return pages
 
 
@@ -104,10 +100,8 @@ def carried() -> dict[str, str]:
 
 def enter(page: str) -> None:
     """Notes that the visitor is at the page, and left every other one."""
-    here = keys.ADDRESS.get()
-    if here.get("page") != page:
-        here.clear()
-        here |= {"page": page, "unread": True}
+    if keys.ADDRESS.get().get("page") != page:
+        keys.ADDRESS.put({"page": page, "unread": True})
 
 
 def arrived() -> dict[str, str]:
@@ -124,32 +118,33 @@ def arrive(page: str) -> None:
     if not query:
         return
     link = decode(query, default=page)
-    scenario, problem = link.state.scenario, link.problem
-    if scenarios.page_of(scenario) != page:
-        problem = f"It belongs to another page, to the case {scenario.name!r}."
+    name, problem = link.state.scenario.name, link.problem
+    if scenarios.page_of(link.state.scenario) != page:
+        problem = f"It belongs to another page, to the case {name!r}."
     else:
-        keys.CASES.get()[page] = scenario.name
-        draft = drafts.of(scenario)
-        if link.state != draft.state:
-            draft.become(link.state)
-        if not link.covered and predict.covered(scenario.name):
-            predict.progress().answer(scenario.name, predict.SKIPPED)
+        _take(link.state, link.covered)
     keys.ADDRESS.get()["problem"] = problem
 
 
 def open_batch(state: State, note: str) -> NoReturn:
     """Goes to the page of the state's case, with the state in the learner's own draft
     and a note that says what it is."""
-    case = state.scenario
-    page = scenarios.page_of(case)
-    draft = drafts.of(case)
-    draft.become(state)
-    draft.notes = [note]
-    keys.CASES.get()[page] = case.name
+    page = scenarios.page_of(state.scenario)
+    _take(state, covered=page not in BUGS).notes = [note]
     keys.OPENED.put(note)
-    if page in BUGS and predict.covered(case.name):
-        predict.progress().answer(case.name, predict.SKIPPED)
     st.switch_page(page_files()[page])
+
+
+def _take(state: State, covered: bool) -> Draft:
+    """The learner's own draft of the state's case, with the state, on its page."""
+    case = state.scenario
+    keys.CASES.get()[scenarios.page_of(case)] = case.name
+    draft = drafts.of(case)
+    if state != draft.state:
+        draft.become(state)
+    if not covered:
+        predict.progress().answer(case.name, predict.SKIPPED)
+    return draft
 
 
 def depart(page: str) -> None:
@@ -184,10 +179,9 @@ def whole(query: Mapping[str, str]) -> str:
     return f"{here}?{query_string(query)}"
 
 
-def unread(problem: str = "") -> None:
-    """Says what of a link could not be understood: this, or what `arrive` noted."""
-    problem = problem or keys.ADDRESS.get().get("problem", "")
-    if problem:
+def unread() -> None:
+    """Says what of the link that the visitor came with could not be understood."""
+    if problem := keys.ADDRESS.get().get("problem", ""):
         st.warning(f"This link could not be read.  \n{words.plain(problem)}")
 
 

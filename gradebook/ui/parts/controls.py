@@ -22,16 +22,13 @@ CUSTOM = "custom"
 
 def switches(draft: Draft) -> None:
     """Every control of the case, and what a link changed without one."""
-    names = draft.scenario.controls
+    names, now = draft.scenario.controls, draft.state.settings
     settings(draft, names)
     fields = {*names, *(OF_ESTIMATOR if "estimator" in names else ())}
-    unseen = [
-        f"{title(name)} {as_text(draft.state.settings[name])}"
-        for name in changed(draft)
-        if name not in fields
-    ]
+    unseen = [n for n in changed(draft) if n not in fields]
     if unseen:
-        st.markdown(f"Set without a field here: {words.plain(', '.join(unseen))}.")
+        text = ", ".join(f"{title(name)} {as_text(now[name])}" for name in unseen)
+        st.markdown(f"Set without a field here: {words.plain(text)}.")
     if "padded_width" in names:
         padded_width(draft)
 
@@ -54,30 +51,27 @@ def changed(draft: Draft) -> list[str]:
 
 
 def _widget(draft: Draft, name: str) -> None:
-    key = draft.named(f"set-{name}")
+    key, now = draft.named(f"set-{name}"), draft.state.settings
     heading, about = TEXTS[name]["title"], TEXTS[name]["help"]
-    if name == "estimator":
-
-        def choose(name: str) -> None:
-            draft.estimator = name
-            chosen = draft.scenario.settings if name == CUSTOM else ESTIMATORS[name]
-            changes = {field: chosen[field] for field in OF_ESTIMATOR}
-            draft.edit(settings=replace(draft.state.settings, **changes))
-
-        options = [*ESTIMATORS, CUSTOM]
-        arguments = choosing(key, options, estimator(draft), choose)
-        st.selectbox(heading, help=about, **arguments)
-        return
-    now = draft.state.settings[name]
     take = partial(draft.do, edits.set_setting, name)
-    value, why = draft.refused.get(name, (now, ""))
-    if name in CHOICES:
-        arguments = choosing(key, [*CHOICES[name]], now, take)
+    typed, why = draft.refused.get(name, ("", ""))
+
+    def choose(name: str) -> None:
+        draft.estimator = name
+        chosen = draft.scenario.settings if name == CUSTOM else ESTIMATORS[name]
+        changes = {field: chosen[field] for field in OF_ESTIMATOR}
+        draft.edit(settings=replace(now, **changes))
+
+    if name == "estimator":
+        arguments = choosing(key, [*ESTIMATORS, CUSTOM], estimator(draft), choose)
+        st.selectbox(heading, help=about, **arguments)
+    elif name in CHOICES:
+        arguments = choosing(key, [*CHOICES[name]], now[name], take)
         st.selectbox(heading, help=about, **arguments)
     elif name in FLAGS:
-        st.toggle(heading, help=about, **showing(key, value, take))
+        st.toggle(heading, help=about, **showing(key, now[name], take))
     else:
-        text = value if why else small(as_text(value))
+        text = typed if why else small(as_text(now[name]))
         st.text_input(heading, help=about, **showing(key, text, take))
     if why:
         st.markdown(words.plain(why))
@@ -99,8 +93,7 @@ def estimator(draft: Draft) -> str:
 def padded_width(draft: Draft) -> None:
     """How many tokens a row of the padded batch has."""
     width, masks = draft.table.width, draft.table["mask"]
-    used = [t + 1 for t in range(width) if any(mask[t] for mask in masks)]
-    longest = max(used, default=1)
+    longest = max((t + 1 for t in range(width) if any(m[t] for m in masks)), default=1)
     st.number_input(
         "Padded width",
         min_value=longest,

@@ -34,7 +34,6 @@ class Desk:
     arrivals  how often a link has set the run; the widgets then start anew
     guesses   bug -> the choice, where one was made, and the run that was asked about
     results   run -> its curves, of each run that this session has seen
-    problem   what the link said that was not understood
     error     why the run, or the batch of one update, is not there; '' while it trains
     """
 
@@ -42,7 +41,6 @@ class Desk:
     arrivals: int = 0
     guesses: dict[str, tuple[int | None, Run]] = field(default_factory=dict)
     results: dict[Run, Curves] = field(default_factory=dict)
-    problem: str = ""
     error: str = ""
 
     @property

@@ -13,7 +13,7 @@ from gradebook.core.errors import GradebookError
 from gradebook.training.study import default_run
 from gradebook.ui import keys
 from gradebook.ui.parts import address, words
-from gradebook.ui.parts.address import bug_files, page_files, page_title
+from gradebook.ui.parts.address import bug_files, page_files
 from gradebook.ui.parts.desk import PAGE as TRAINING_PAGE
 from gradebook.ui.parts.desk import query_of
 from gradebook.ui.rooms import seat
@@ -96,17 +96,17 @@ def onward(question: str) -> None:
 def _chosen() -> tuple[Step, ...]:
     """The plan that stands in the page's widgets; the hour before they were drawn.
     Raises GradebookError where it has too few minutes."""
-    name = keys.widget("plan") or HOUR
-    bugs = () if name == HOUR else keys.widget("bugs") or ()
-    if name in shelf() and name != HOUR:
-        bugs = shelf()[name].bugs
+    name, bugs = keys.widget("plan") or HOUR, ()
+    if name != HOUR:
+        bugs = shelf()[name].bugs if name in shelf() else keys.widget("bugs") or ()
     return plan(bugs, keys.widget("minutes") or MINUTES)
 
 
 def _step(step: Step, revealed: bool) -> None:
     asked = {"Ask": step.ask, "Choices": " · ".join(step.choices)}
+    usual = f"{step.usual} {step.why}"
     answered = {
-        "Usual answer, and why": f"{step.usual} {step.why}",
+        "Usual answer, and why": usual,
         "The truth": step.truth,
         "Then": step.do,
     }
@@ -115,19 +115,11 @@ def _step(step: Step, revealed: bool) -> None:
         mark = " ✓" if revealed else ""
         st.subheader(f"{time} · {words.plain(step.title)}{mark}", anchor=False)
         for part, texts in zip(st.columns(2), (asked, answered)):
-            lines = [
-                f"**{head}:** {words.plain(text)}"
-                for head, text in texts.items()
-                if text.strip()
-            ]
+            pairs = [(head, text) for head, text in texts.items() if text.strip()]
+            lines = [f"**{head}:** {words.plain(text)}" for head, text in pairs]
             part.markdown("  \n".join(lines))
         file, link = _opened(step)
-        label = f"Open “{page_title(file)}”"
-        if step.trains:
-            label = "Open the training runs"
-        elif step.scenario:
-            label = "Open the case"
-        links = {label: link}
+        links = {"Open the case" if step.scenario else "Open the page": link}
         if step.scenario:
             links["Presenter view"] = link | {address.PRESENT: "1"}
         if step.next:

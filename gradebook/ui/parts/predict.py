@@ -59,7 +59,7 @@ class Progress:
 
     def text(self) -> str:
         """The progress as a cookie, reports first. What is too long is left out."""
-        text = ""
+        entries = []
         for case in sorted(self.guesses, key=lambda case: case not in BUGS):
             choice, place = self.guesses[case]
             where = "" if place is None else f"{place:.4g}"
@@ -67,12 +67,10 @@ class Progress:
                 "".join(map(str, sorted(numbers.get(case, ()))))
                 for numbers in (self.solved, self.shown)
             )
-            entry = f"{case}:{choice}:{where}:{solved}:{shown}"
-            longer = f"{text}|{entry}" if text else entry
-            if len(longer) > LONGEST:
-                break
-            text = longer
-        return text
+            entries.append(f"{case}:{choice}:{where}:{solved}:{shown}")
+        while len("|".join(entries)) > LONGEST:
+            entries.pop()
+        return "|".join(entries)
 
     @classmethod
     def read(cls, text: str) -> Progress:

@@ -127,18 +127,16 @@ def table(
     def line(tag: str, cells: Sequence[str], mark: str = "") -> str:
         inner = ""
         for column, cell in enumerate(cells):
-            if cell and (tag == "th" or column >= heads):
-                opening = closing = tag
-            elif cell:
-                opening, closing = 'th scope="row"', "th"
-            else:
-                opening = closing = "td"  # an empty header names nothing
-            style = " class=n" if column in numbers and column >= heads else ""
-            inner += f"<{opening}{style}>{safe(cell)}</{closing}>"
+            # An empty header names nothing.
+            is_head = cell and (tag == "th" or column < heads)
+            kind = "th" if is_head else "td"
+            scope = ' scope="row"' if is_head and tag == "td" else ""
+            style = " class=n" if column in numbers else ""
+            inner += f"<{kind}{scope}{style}>{safe(cell)}</{kind}>"
         return f"<tr{mark}>{inner}</tr>"
 
     rows = "".join(
-        line("td", cells, ' class="at"' if row == selected else "")
+        line("td", cells, ' class="at"' * (row == selected))
         for row, cells in enumerate(body)
     )
     label = safe("Numbers: " + (label or ", ".join(filter(None, head))))
