@@ -122,10 +122,10 @@ class Security:
         is_socket = asked.scope["type"] == "websocket"
         reads = not is_socket and asked.scope["method"] in ("GET", "HEAD")
         # A browser says so where a page of another site asks.
-        origin, host = asked.headers.get("origin"), asked.headers.get("host")
-        if origin is not None and not reads and origin not in self._origins():
-            if urlsplit(origin).netloc != host:
-                return _no(403, "another site's request")
+        origin, host = asked.headers.get("origin", ""), asked.headers.get("host")
+        own = origin in ("", *self._origins()) or urlsplit(origin).netloc == host
+        if not (own or reads):
+            return _no(403, "another site's request")
         if asked.scope["path"] == own_path("/_stcore/metrics"):
             return _no(404, "not found")
         is_page = "text/html" in asked.headers.get("accept", "")

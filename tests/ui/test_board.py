@@ -15,8 +15,8 @@ from gradebook.bugs import BUGS
 from gradebook.cases import link
 from gradebook.cases.edits import ACTS
 from gradebook.cases.scenario import load
-from gradebook.ui.board import component, lesson
-from gradebook.ui.board.view import view
+from gradebook.ui.board import component
+from gradebook.ui.board.view import challenge, lesson, view
 from gradebook.ui.parts.drafts import Draft
 from gradebook.ui.parts.predict import SKIPPED, Guess, Progress
 
@@ -111,7 +111,7 @@ def test_while_covered_nothing_faulty_is_in_the_data(name):
     """Nor around the board, in its box, its challenge and its path."""
     draft = edited(name, reward(0, "3"))
     answered = Progress({name: Guess(SKIPPED)})
-    seen, shut = (lesson.shown(draft, given) for given in (answered, Progress()))
+    seen, shut = (lesson(draft, given) for given in (answered, Progress()))
     assert "verdict" in seen.pop("box") and "verdict" not in shut.pop("box")
     assert shut.pop("challenge") == {"count": seen.pop("challenge")["count"]}
     del seen["path"]
@@ -283,7 +283,7 @@ def test_a_batch_that_stops_the_faulty_engine_solves_the_challenge_that_asks_for
     draft = edited("filtered_first", ended)
     assert draft.faults == ["step 0: 5 rows do not divide by the group size 4"]
     draft.challenge = len(draft.scenario.challenges) - 1
-    assert lesson.challenge(draft, Progress())["solved"]
+    assert challenge(draft, Progress())["solved"]
     draft.challenge -= 1  # which asks that the engines agree
-    missing = lesson.challenge(draft, Progress())["missing"]
+    missing = challenge(draft, Progress())["missing"]
     assert missing == "An engine cannot compute this batch."

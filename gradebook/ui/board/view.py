@@ -1,11 +1,11 @@
-"""What the board draws: a draft and its comparison as plain data.
+"""What the board draws, and what stands around it on a bug's page, as plain data.
 
 Pure functions, without Streamlit. All numbers come from the engines' traces;
 the browser draws them and computes nothing. While the faulty engine is
 covered, no number of it is in the data.
 
-The data, in the order of `View`'s fields; the engines are correct, faulty,
-and while covered only the first of them is there:
+Of the board's data; the engines are correct, faulty, and while covered only the
+first of them is there:
 
 columns   name, title, kind, help of each column of the table
 rows      the cells as typed, in the columns' order; a mask as '101'
@@ -27,20 +27,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from itertools import chain
+from itertools import chain, zip_longest
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from gradebook.analysis import challenges
 from gradebook.analysis.comparison import same
 from gradebook.cases.scenario import bug
 from gradebook.core.batch import Batch
 from gradebook.core.columns import COLUMNS, number
-from gradebook.core.formatting import flips, pair, settled
+from gradebook.core.formatting import flips, minus, pair, plain, settled, signed
 from gradebook.engine.pipeline import Trace
-from gradebook.output.panels import in_words, results
+from gradebook.output import panels
 from gradebook.ui.parts.drafts import Draft
+from gradebook.ui.parts.predict import SKIPPED, Guess, Progress
 
 HOLLOW = {
     "credited": ("credited", "row that earns no advantage"),
@@ -84,11 +86,11 @@ def view(
     if is_drawn:
         scaled = not stages.isdisjoint(SCALED)
         causes = [_cause(batch, trace, say, scaled) for trace in traces]
-    panels = _panels(draft, kind, covered, places)
+    axes = _axes(draft, kind, covered, places)
     # The panel whose numbers stand beside the picture: the first that differs.
-    numbered = next((n for n, panel in enumerate(panels) if panel["differ"]), 0)
-    shown = panels[numbered]
-    summary = in_words(shown["title"], rows, shown["differ"], shown["flips"])
+    numbered = next((n for n, panel in enumerate(axes) if panel["differ"]), 0)
+    shown = axes[numbered]
+    summary = panels.in_words(shown["title"], rows, shown["differ"], shown["flips"])
     if covered:
         summary = f"Shown: {names[0]}. Hidden: {names[1]}."
         if draft.edited:
@@ -118,7 +120,7 @@ def view(
         "refused": dict(draft.refused),
         "rewards": [_short(number(cell)) for cell in table["reward"]],
         "stood": [_short(x) for x in came.reward.tolist()] if same_rows else [],
-        "panels": panels,
+        "panels": axes,
         "numbers": numbered,
         "baseline": BASELINES.get(batch.settings.baseline, ""),
         "hollow": hollow,
@@ -130,13 +132,13 @@ def view(
     return data
 
 
-def _panels(
+def _axes(
     draft: Draft, kind: str, covered: bool, places: Sequence[float]
 ) -> list[dict[str, Any]]:
     """One axis each. There are no values where the last good batch had other rows."""
     rows, sides = len(draft.table), 1 if covered else 2
-    came, panels = dict(results(draft.original, kind)), []
-    for title, values in results(draft.comparison, kind):
+    came, axes = dict(panels.results(draft.original, kind)), []
+    for title, values in panels.results(draft.comparison, kind):
         if len(values[0]) != rows:
             values = (torch.full((rows,), math.nan),) * 2
         before = came.get(title, values)
@@ -153,8 +155,8 @@ def _panels(
         start = covered_reach(map(settled, before[0].tolist()), places)
         drawn = chain(*panel["engines"], *panel.get("ghosts", ()))
         panel["reach"] = [start, round_up([start, *drawn])]
-        panels.append(panel)
-    return panels
+        axes.append(panel)
+    return axes
 
 
 def _where(rows: Tensor) -> list[int]:
@@ -245,3 +247,128 @@ def round_up(values: Iterable[float | None]) -> float:
     power = 10.0 ** math.floor(math.log10(size))
     ends = (float(f"{end * power:.3g}") for end in ROUND)
     return next(end for end in ends if end >= size * (1 - 1e-9))
+
+
+# Around the board of a bug's page: the box with the question and the verdict, the
+# challenge, and the path through the stages
+
+
+def lesson(draft: Draft, progress: Progress) -> dict[str, Any]:
+    scenario = draft.scenario
+    covered, task = progress.covered(scenario.name), challenge(draft, progress)
+    kind, places = scenario.telltale.kind, scenario.prediction.places
+    return view(draft, kind=kind, covered=covered, places=places) | {
+        "box": box(draft, None if covered else progress.guesses[scenario.name]),
+        "challenge": {"count": task["count"]} if covered and task else task,
+        "path": path(draft, covered),
+    }
+
+
+def box(draft: Draft, guess: Guess | None) -> dict[str, Any]:
+    """The question; with a guess, the verdict on it."""
+    scenario = draft.scenario
+    asked, places = scenario.prediction, scenario.prediction.places
+    question = {
+        "question": minus(asked.question),
+        "row": scenario.focus,
+        "choices": [
+            {
+                "text": minus(text),
+                "place": place,
+                # JSON has no infinity.
+                "region": region
+                and [limit if math.isfinite(limit) else None for limit in region],
+            }
+            for text, place, region in zip_longest(asked.choices, places, asked.regions)
+        ],
+    }
+    if guess is None:
+        return question
+    choice, answer = guess.choice, f"The answer: {asked.choices[asked.answer]}."
+    sentence = answer
+    if choice != SKIPPED:
+        # Where the answer is no place on the axis, the numbers do not show it.
+        unseen = choice != asked.answer and not places
+        sentence = asked.said[choice] + (f" {answer}" if unseen else "")
+    panel = panels.telling(panels.panels(draft.original, scenario.telltale.kind))
+    values = panel.correct[scenario.focus], panel.faulty[scenario.focus]
+    return question | {
+        "guess": None if choice == SKIPPED else choice,
+        "place": guess.place,
+        "verdict": {
+            "values": [settled(x) if x == x else None for x in values],
+            "text": list(map(minus, pair(*values))),
+            "right": choice == asked.answer,
+            "said": minus(sentence),
+            "why": minus(asked.why),
+            "rule": minus(scenario.rule),
+        },
+    }
+
+
+def challenge(draft: Draft, progress: Progress) -> dict[str, Any] | None:
+    """The challenge that is shown, judged on the batch as it stands. A
+    solved one is noted in the progress."""
+    name, tasks = draft.scenario.name, draft.scenario.challenges
+    if not tasks:
+        return None
+    number, task = draft.challenge, tasks[draft.challenge]
+    both = None if draft.faults else draft.comparison
+    missing = challenges.missing(task, draft.state, both)
+    shown = progress.shown.setdefault(name, set())
+    if not missing and number not in shown:
+        progress.solved.setdefault(name, set()).add(number)
+    rows = task.edits.rows if task.edits and task.edits.columns == ("reward",) else ()
+    return {
+        "at": number,
+        "count": len(tasks),
+        "goal": minus(task.goal),
+        "allowed": minus(challenges.allowed(task.edits)) if task.edits else "",
+        "hint": minus(task.hint),
+        "insight": minus(task.insight),
+        "solved": not missing,
+        "shown": number in shown,
+        "missing": minus(missing),
+        "row": rows[0] if len(rows) == 1 else None,
+    }
+
+
+def path(draft: Draft, covered: bool) -> dict[str, Any] | None:
+    """The selected row's result at each stage, and where the engines part."""
+    both, row = draft.comparison, draft.shown_row
+    if row < 0:
+        return None
+    traces = both.correct, both.correct if covered else both.faulty
+    engines = ("correct",) if covered else ("correct", "faulty")
+    texts = {stage: _texts(traces, stage, row) for stage in both.stages}
+    stages = [
+        {"name": stage, **dict(zip(engines, map(minus, pairs)))}
+        for stage, pairs in texts.items()
+    ]
+    differ = [n for n, (a, b) in enumerate(texts.values()) if a != b]
+    parts = differ[0] if differ else None
+    return {"row": row, "stages": stages, "parts": parts, "open": draft.stage}
+
+
+def _texts(traces: tuple[Trace, Trace], stage: str, row: int) -> tuple[str, str]:
+    """Both engines' results of a stage on the row. The loss is the step's."""
+    if stage == "group":
+        return _group(traces[0], row), _group(traces[1], row)
+    place, digits = (0, 5) if stage == "loss" else (row, 3)
+    correct, faulty = (getattr(t, stage).reshape(-1)[place].item() for t in traces)
+    write = signed if stage in ("standardized", "advantage") else plain
+    return panels.written(correct, faulty, digits, write)
+
+
+def _group(trace: Trace, row: int) -> str:
+    """The rows that this one is compared with, in words."""
+    if int(trace.group[row]) < 0:
+        return "none"
+    rows = (trace.group == trace.group[row]).nonzero().flatten().tolist()
+    if len(rows) == 1:
+        return f"row {row} alone"
+    if rows[-1] - rows[0] == len(rows) - 1:
+        return f"rows {rows[0]} to {rows[-1]}"
+    if len(rows) <= 4:
+        return "rows " + ", ".join(map(str, rows))
+    return f"{len(rows)} rows"

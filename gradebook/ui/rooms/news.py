@@ -32,7 +32,7 @@ from gradebook.cases.scenario import load, names
 from gradebook.classroom.plan import CLOSING, OPENING, TRAINING, about_training
 from gradebook.core.formatting import minus
 from gradebook.training.study import studied
-from gradebook.ui.board import lesson
+from gradebook.ui.board.view import lesson
 from gradebook.ui.parts import words
 from gradebook.ui.parts.drafts import Draft
 from gradebook.ui.parts.predict import SKIPPED, Guess, Progress
@@ -84,7 +84,7 @@ def _revealed(name: str, vote: int | None) -> dict[str, Any] | None:
     if name not in names():
         return None
     progress = Progress({name: Guess(SKIPPED if vote is None else vote)})
-    board = lesson.shown(Draft(load(name)), progress)
+    board = lesson(Draft(load(name)), progress)
     return {key: value for key, value in board.items() if key not in OF_A_DRAFT}
 
 
