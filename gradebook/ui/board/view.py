@@ -333,11 +333,9 @@ def challenge(draft: Draft, progress: Progress) -> dict[str, Any] | None:
     }
 
 
-def path(draft: Draft, covered: bool) -> dict[str, Any] | None:
+def path(draft: Draft, covered: bool) -> dict[str, Any]:
     """The selected row's result at each stage, and where the engines part."""
     both, row = draft.comparison, draft.shown_row
-    if row < 0:
-        return None
     traces = both.correct, both.correct if covered else both.faulty
     engines = ("correct",) if covered else ("correct", "faulty")
     texts = {stage: _texts(traces, stage, row) for stage in both.stages}

@@ -96,10 +96,9 @@ def onward(question: str) -> None:
 def _chosen() -> tuple[Step, ...]:
     """The plan that stands in the page's widgets; the hour before they were drawn.
     Raises GradebookError where it has too few minutes."""
-    name, bugs = keys.widget("plan") or HOUR, ()
-    if name != HOUR:
-        bugs = shelf()[name].bugs if name in shelf() else keys.widget("bugs") or ()
-    return plan(bugs, keys.widget("minutes") or MINUTES)
+    plans = {name: shelved.bugs for name, shelved in shelf().items()}
+    plans |= {HOUR: (), OWN: keys.widget("bugs") or ()}
+    return plan(plans[keys.widget("plan") or HOUR], keys.widget("minutes") or MINUTES)
 
 
 def _step(step: Step, revealed: bool) -> None:
