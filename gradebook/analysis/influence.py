@@ -7,8 +7,8 @@ that moves, the second the row whose reward is replaced.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import replace
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -18,43 +18,39 @@ from gradebook.core.formatting import same
 from gradebook.engine.pipeline import CORRECT, Engine, run
 
 
-@dataclass(frozen=True, eq=False)
-class Influences:
+class Influences(NamedTuple):
     """How each row's advantage moves when another row's reward is replaced
-    (`replacements`), in both engines.
+    (`replacements`), in both engines, and what of it is a leak. float [R, R].
 
-    correct, faulty  float [R, R] the advantage less the one with the other
-                     reward; NaN in the line of a row without an advantage
-    advantage        float [R] the faulty advantages as they are
+    correct, faulty  the advantage less the one with the other reward; NaN in the
+                     line of a row without an advantage
+    leaked           as `leaks` finds it
     """
 
-    batch: Batch
     correct: Tensor
     faulty: Tensor
-    advantage: Tensor
-
-    @cached_property
-    def leaked(self) -> Tensor:
-        """Faulty minus correct influence where a row has none to have:
-        across prompts, and in the column of a row without credit. Else 0,
-        also where the change does not show in the printed advantage.
-        float [R, R].
-
-        The difference, since some estimators couple prompts by design;
-        elsewhere the correct influence is exactly 0 there.
-        """
-        silent = ~CORRECT.credited(self.batch)
-        suspect = ~own_prompt(self.batch) | silent
-        gap = (self.faulty - self.correct).nan_to_num(0, 0, 0)
-        now = self.advantage[:, None].nan_to_num(0, 0, 0)
-        return torch.where(suspect & ~same(now, now - gap), gap, 0)
+    leaked: Tensor
 
 
 def influences(engine: Engine, batch: Batch) -> Influences:
     """Both maps: of the correct engine and of the faulty `engine`. Raises
     GradebookError where an engine cannot run."""
     correct, _ = influence(CORRECT, batch)
-    return Influences(batch, correct, *influence(engine, batch))
+    faulty, advantage = influence(engine, batch)
+    return Influences(correct, faulty, leaks(batch, faulty - correct, advantage))
+
+
+def leaks(batch: Batch, gap: Tensor, advantage: Tensor) -> Tensor:
+    """The gap, faulty minus correct influence, where a row has none to have: across
+    prompts, and in the column of a row without credit. Else 0, also where the change
+    does not show in the printed faulty advantage, float [R]. float [R, R].
+
+    The difference, since some estimators couple prompts by design; elsewhere the
+    correct influence is exactly 0 there.
+    """
+    suspect = ~own_prompt(batch) | ~CORRECT.credited(batch)
+    gap, now = gap.nan_to_num(0, 0, 0), advantage[:, None].nan_to_num(0, 0, 0)
+    return torch.where(suspect & ~same(now, now - gap), gap, 0)
 
 
 def influence(engine: Engine, batch: Batch) -> tuple[Tensor, Tensor]:

@@ -191,9 +191,9 @@ def test_the_timeline_has_a_mark_for_each_step_and_ticks_at_powers_of_ten():
 
 def map_of(faulty):
     """Two rows of a prompt each, that do not move each other in the correct engine."""
-    batch = gradebook.Batch([0, 1], [1.0, 2.0])
-    none, moved = torch.zeros(2, 2), torch.tensor(faulty)
-    return map_figure(Influences(batch, none, moved, torch.zeros(2)), ("A", "B"))
+    moved = torch.tensor(faulty)
+    leaked = moved.nan_to_num() * (1 - torch.eye(2))
+    return map_figure(Influences(torch.zeros(2, 2), moved, leaked), ("A", "B"))
 
 
 def test_a_cell_of_the_map_is_as_strong_as_the_root_of_its_share():
