@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import lru_cache
@@ -16,11 +16,9 @@ from gradebook.analysis.laws import listed
 from gradebook.core import formatting
 from gradebook.core.batch import Batch
 from gradebook.core.formatting import DUST, digits_apart, plain, settled, short, signed
-from gradebook.engine.advantages import SCALES as DIVISORS
-from gradebook.engine.advantages import baseline
+from gradebook.engine.advantages import baseline, scale
 from gradebook.engine.grouping import has_tokens
 from gradebook.engine.pipeline import Trace
-from gradebook.engine.segments import by_group
 
 
 @dataclass(frozen=True)
@@ -54,14 +52,9 @@ def worked(comparison: Comparison, row: int) -> list[list[Line]]:
     """The formula of `row` with its numbers, correct and faulty: lines of parts."""
     batch, sides = comparison.batch, []
     for trace in (comparison.correct, comparison.faulty):
+        lines: list[Line] = [(Part(_no_advantage(batch, trace, row)),)]
         if bool(trace.credited[row]):
-            lines = [
-                _quotient(comparison, trace, row),
-                (_baseline(batch, trace, row),),
-                (_scale(batch, trace, row),),
-            ]
-        else:
-            lines = [(Part(_no_advantage(batch, trace, row)),)]
+            lines = [_quotient(comparison, trace, row), *_divided(batch, trace, row)]
         second = not bool(same(trace.advantage, trace.standardized)[row])
         if batch.settings.whiten_tokens or second:
             lines.append(_advantage(comparison, trace, row))
@@ -85,17 +78,17 @@ def _number(
 def _quotient(comparison: Comparison, trace: Trace, row: int) -> Line:
     """(score - baseline) / scale = standardized."""
     stages = ("score", "baseline", "scale", "standardized")
-    score, baseline, scale, result = (float(getattr(trace, s)[row]) for s in stages)
+    score, mean, divisor, result = (float(getattr(trace, s)[row]) for s in stages)
     # As many decimals as keep the distance, as printed, right to a tenth.
-    far, least = score - baseline, 3
+    far, least = score - mean, 3
     for digits in range(8, 2, -1):
-        printed = round(score, digits) - round(baseline, digits)
+        printed = round(score, digits) - round(mean, digits)
         if abs(printed - far) <= abs(far) / 10:
             least = digits
     # A faulty stage may combine the three in another way.
     around = ("score ", ", baseline ", ", scale ", " give ")
-    if scale and bool(formatting.same(far / scale, result)):
-        opening, close = ("(", ")") if baseline < 0 else ("", "")
+    if divisor and bool(formatting.same(far / divisor, result)):
+        opening, close = ("(", ")") if mean < 0 else ("", "")
         around = ("(", f" − {opening}", f"{close}) / ", " = ")
     parts = [
         _number(comparison, trace, stage, row, digits)
@@ -119,44 +112,44 @@ def _no_advantage(batch: Batch, trace: Trace, row: int) -> str:
     return f"0: the row earns no advantage, since {why}"
 
 
-def _baseline(batch: Batch, trace: Trace, row: int) -> Part:
-    by_setting = baseline(batch, trace.score, trace.counted, trace.group)
-    if not bool(same(trace.baseline, by_setting)[row]):
-        value = signed(settled(float(by_setting[row])))
-        text = f"baseline: from the faulty stage; the setting would give {value}"
-        return Part(text, True)
+def _divided(batch: Batch, trace: Trace, row: int) -> Iterator[Line]:
+    """Baseline and scale in words, or what the settings would give where a faulty
+    stage gives something else."""
+    score, counted, group = trace.score, trace.counted, trace.group
+    for stage, sentence, by_setting in (
+        ("baseline", _baseline, baseline(batch, score, counted, group)),
+        ("scale", _scale, scale(batch, score, counted, group, trace.baseline)),
+    ):
+        differs = not bool(same(getattr(trace, stage), by_setting)[row])
+        text = sentence(batch, trace, row)
+        if differs:
+            due = plain(float(by_setting[row]))
+            text = f"from the faulty stage; the setting would give {due}"
+        yield (Part(f"{stage}: {text}", differs),)
+
+
+def _baseline(batch: Batch, trace: Trace, row: int) -> str:
     kind, heard = batch.settings.baseline, voters(batch, trace, row)
+    if kind == "group_mean" and not heard:
+        return "0, the row is in no group"
+    if kind == "group_mean" and len(heard) == 1 and batch.settings.lone_row == "raw":
+        return f"0, {listed(heard)} is alone and keeps its raw score"
     sentence = BASELINES[kind].format(rows=listed(heard))
     if kind in ("group_mean", "batch_mean") and 1 < len(heard) <= 6:
         scores = [short(float(trace.score[r])) for r in heard]
         total = " + ".join(f"({x})" if x[0] == "−" else x for x in scores)
         sentence += f" = ({total}) / {len(heard)}"
-    if kind == "group_mean" and not heard:
-        sentence = "0, the row is in no group"
-    elif kind == "group_mean" and len(heard) == 1 and batch.settings.lone_row == "raw":
-        sentence = f"0, {listed(heard)} is alone and keeps its raw score"
-    return Part(f"baseline: {sentence}")
+    return sentence
 
 
-def _scale(batch: Batch, trace: Trace, row: int) -> Part:
-    """The divisor in words, true of a faulty stage, too: it may compute the
-    divisor of another setting, or none that a setting stands for."""
-    asked, eps = batch.settings.scale, short(batch.settings.eps)
-    if asked == "group_std" and int(trace.group[row]) < 0:
-        return Part(f"scale: 0, the row is in no group, + {eps}")
-    groups = by_group(trace.group, trace.counted)
-    names = {n: s.format(eps=eps, ddof=batch.settings.ddof) for n, s in SCALES.items()}
-    if int(groups.n[groups.of[row]]) == 1 and batch.settings.ddof == 1:
-        names["group_std"] = f"1 (one counted row has no deviation) + {eps}"
-    divisors = {
-        kind: DIVISORS[kind](batch, trace.score, groups, trace.baseline)[row]
-        for kind in SCALES
-    }
-    for kind in (asked, *SCALES):
-        if bool(same(divisors[kind], trace.scale[row])):
-            return Part(f"scale: {names[kind]}")
-    usual = plain(float(divisors[asked]))
-    return Part(f"scale: not the {names[asked]}, which is {usual}")
+def _scale(batch: Batch, trace: Trace, row: int) -> str:
+    s, group = batch.settings, trace.group
+    if s.scale == "group_std" and int(group[row]) < 0:
+        return f"0, the row is in no group, + {short(s.eps)}"
+    alone = int(((group == group[row]) & trace.counted).sum()) == 1
+    if s.scale == "group_std" and alone and s.ddof == 1:
+        return f"1 (one counted row has no deviation) + {short(s.eps)}"
+    return SCALES[s.scale].format(eps=short(s.eps), ddof=s.ddof)
 
 
 def _advantage(comparison: Comparison, trace: Trace, row: int) -> Line:
