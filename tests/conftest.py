@@ -27,7 +27,7 @@ from streamlit.util import calc_hash
 import gradebook
 from gradebook.cases.scenario import names
 from gradebook.ui.board.component import OPEN, taken
-from gradebook.ui.parts.predict import SKIPPED, Guess, Progress
+from gradebook.ui.parts.drafts import SKIPPED, Guess, Progress
 from gradebook.ui.rooms import seat
 from gradebook.ui.server import VISIT
 

@@ -81,7 +81,7 @@ trainers/trl.py | count + 1 if before == step else 0 | count + 1 if before != st
 classroom/plan.py | if minutes < least(bugs): | if minutes > least(bugs): | classroom/test_plan.py
 classroom/room.py | _count(database, Seat, *learners) >= most: | _count(database, Seat, *learners) > most: | classroom/test_room.py
 classroom/room.py | if not LOOKED <= choice < MOST_CHOICES: | if not LOOKED <= choice <= MOST_CHOICES: | classroom/test_room.py
-ui/parts/predict.py | return case in self.hidden or case not in self.guesses | return case not in self.guesses | ui/test_drafts.py
+ui/parts/drafts.py | return case in self.hidden or case not in self.guesses | return case not in self.guesses | ui/test_drafts.py
 classroom/room.py | for name in room.revealed if name != question] | for name in room.revealed] | classroom/test_room.py
 ui/parts/words.py | return html.escape(str(text)) | return str(text) | ui/test_words.py
 ui/security.py | if length > MOST_BODY else None | if False else None | ui/test_security.py

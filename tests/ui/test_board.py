@@ -17,8 +17,7 @@ from gradebook.cases.edits import ACTS
 from gradebook.cases.scenario import load
 from gradebook.ui.board import component
 from gradebook.ui.board.view import challenge, lesson, view
-from gradebook.ui.parts.drafts import Draft
-from gradebook.ui.parts.predict import SKIPPED, Guess, Progress
+from gradebook.ui.parts.drafts import SKIPPED, Draft, Guess, Progress
 
 
 def edited(name, *edits):

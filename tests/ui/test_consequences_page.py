@@ -9,7 +9,7 @@ import pytest
 from gradebook.training.study import OPTIMIZERS, Run
 from gradebook.training.train import trained
 from gradebook.ui.parts.desk import DESK, Desk, query_of, read_link
-from gradebook.ui.parts.predict import SKIPPED
+from gradebook.ui.parts.drafts import SKIPPED
 
 PAGE = "consequences"
 

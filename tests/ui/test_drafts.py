@@ -12,7 +12,7 @@ from gradebook.core.formatting import settled
 from gradebook.ui import keys
 from gradebook.ui.board import view
 from gradebook.ui.parts import drafts
-from gradebook.ui.parts.predict import LONGEST, SKIPPED, Guess, Progress
+from gradebook.ui.parts.drafts import LONGEST, SKIPPED, Guess, Progress
 
 SCENARIO = gradebook.load("rejected_rows")
 

@@ -11,7 +11,7 @@ import gradebook
 from gradebook.cases.scenario import variants
 from gradebook.ui.pages.home import frame_data, thumbnail
 from gradebook.ui.parts.address import bug_files, page_title
-from gradebook.ui.parts.predict import Guess, Progress
+from gradebook.ui.parts.drafts import Guess, Progress
 
 CASES = [
     pytest.param(bug, scenario.name, id=scenario.name)

@@ -11,7 +11,7 @@ from gradebook.cases.reports import game
 from gradebook.classroom.plan import CLOSING, OPENING, plan
 from gradebook.training.study import studied
 from gradebook.ui.board.component import taken
-from gradebook.ui.parts.predict import SKIPPED, Progress
+from gradebook.ui.parts.drafts import SKIPPED, Progress
 from gradebook.ui.rooms import news, panel
 from gradebook.ui.rooms.seat import rooms
 

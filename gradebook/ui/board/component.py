@@ -24,8 +24,7 @@ from gradebook.output.panels import Panel, squashes
 from gradebook.ui import keys
 from gradebook.ui.board.program import stub
 from gradebook.ui.board.view import view
-from gradebook.ui.parts.drafts import Draft
-from gradebook.ui.parts.predict import SKIPPED
+from gradebook.ui.parts.drafts import SKIPPED, Draft
 
 _mount = st.components.v2.component("gradebook_board", js=stub("main"))
 MOST_EDITS = 200

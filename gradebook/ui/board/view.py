@@ -41,8 +41,7 @@ from gradebook.core.columns import COLUMNS, number
 from gradebook.core.formatting import flips, minus, pair, plain, settled, signed
 from gradebook.engine.pipeline import Trace
 from gradebook.output import panels
-from gradebook.ui.parts.drafts import Draft
-from gradebook.ui.parts.predict import SKIPPED, Guess, Progress
+from gradebook.ui.parts.drafts import SKIPPED, Draft, Guess, Progress
 
 HOLLOW = {
     "credited": ("credited", "row that earns no advantage"),

@@ -15,7 +15,7 @@ from gradebook.cases.scenario import Scenario, load, variants
 from gradebook.ui import keys
 from gradebook.ui.board import view
 from gradebook.ui.board.component import below, board
-from gradebook.ui.parts import address, controls, drafts, predict, report, stages, words
+from gradebook.ui.parts import address, controls, drafts, report, stages, words
 from gradebook.ui.parts.address import bug_files, page_files
 from gradebook.ui.parts.desk import matter
 from gradebook.ui.parts.drafts import Draft
@@ -30,13 +30,13 @@ def bug_page(name: str) -> None:
     scenario = address.case(name)
     draft = drafts.of(scenario)
     room.bar(scenario)
-    covered = predict.covered(scenario.name)
+    covered = drafts.covered(scenario.name)
     main = load(scenario.bug)
     address.unread()
     with st.container(horizontal=True, key="title-line", vertical_alignment="bottom"):
         st.title(words.plain(main.title), anchor=False, width="content")
         st.html(f'<p class="gb-facts">{report.facts(scenario)}</p>', width="stretch")
-        if not predict.covered(main.name):
+        if not drafts.covered(main.name):
             _cases(scenario)
         settings = st.container(width="content")
     lesson(draft)
@@ -155,7 +155,7 @@ def _more(draft: Draft) -> None:
 @st.fragment(key="heart")
 def lesson(draft: Draft) -> None:
     """The board of the draft. An answer draws the whole page again."""
-    progress, name = predict.progress(), draft.scenario.name
+    progress, name = drafts.progress(), draft.scenario.name
 
     def next_task(_: Mapping[str, Any]) -> None:
         """The next challenge that is not solved, from the original batch."""
@@ -201,7 +201,7 @@ def lesson(draft: Draft) -> None:
 
 def _end(here: str) -> None:
     """Progress, a diamond for each bug along the pipe, and the next bug."""
-    done, following = predict.progress().uncovered(), address.next_bug(here)
+    done, following = drafts.progress().uncovered(), address.next_bug(here)
     stops = ""
     for name in bug_files():
         label = "here" if name == here else "next" if name == following else ""

@@ -22,9 +22,8 @@ from gradebook.ui import keys
 from gradebook.ui.board.component import below, heart
 from gradebook.ui.parts import address, drafts, words
 from gradebook.ui.parts.drafts import Draft
-from gradebook.ui.parts.predict import choices
 from gradebook.ui.parts.report import cited
-from gradebook.ui.parts.widget import shortcuts, table
+from gradebook.ui.parts.widget import choices, shortcuts, table
 from gradebook.ui.rooms import bar, seat
 from gradebook.ui.rooms.bar import Standing
 

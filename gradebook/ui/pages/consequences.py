@@ -26,8 +26,7 @@ from gradebook.training.train import Curves, rows_at, trained
 from gradebook.ui import keys
 from gradebook.ui.parts import address, words
 from gradebook.ui.parts.desk import DESK, PAGE, Desk, query_of, read_link, runs
-from gradebook.ui.parts.predict import choices
-from gradebook.ui.parts.widget import chart, ink, offered
+from gradebook.ui.parts.widget import chart, choices, ink, offered
 from gradebook.ui.rooms import bar as room
 
 LEAD = (

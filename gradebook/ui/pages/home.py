@@ -21,7 +21,7 @@ from gradebook.output.panels import panels, squashes, summary, telling
 from gradebook.training.runs import HOME_BUG, STOPS, shipped
 from gradebook.training.study import Run, study
 from gradebook.ui.board.program import stub
-from gradebook.ui.parts import predict
+from gradebook.ui.parts import drafts
 from gradebook.ui.parts.address import next_bug, page_files
 from gradebook.ui.parts.report import affected_bugs, last_seen
 from gradebook.ui.parts.widget import download, folded, markup
@@ -55,7 +55,7 @@ def home() -> None:
         " the policy no longer collapses.**"
     )
     # The frame holds every setting, so a drag runs nothing here.
-    progress = {"progress": predict.progress().text()}
+    progress = {"progress": drafts.progress().text()}
     _mount(key="home-frame", data=[frame_data() | progress])
     chosen = markup(_index(next_bug()), key="index")
     if chosen in page_files():
@@ -66,12 +66,12 @@ def home() -> None:
         server = (st.context.url or "").split("?")[0].rstrip("/").removesuffix("/home")
         drawing = partial(figures.map_file, server)
         download("The map as SVG", "gradebook-map.svg", drawing, type="tertiary")
-        if predict.progress().guesses:
+        if drafts.progress().guesses:
             st.button(
                 "Start over",
                 key="start-over",
                 type="tertiary",
-                on_click=predict.start_over,
+                on_click=drafts.start_over,
                 help="Covers every bug again.",
             )
     st.markdown("Nothing you type leaves the machine that serves this page.")
@@ -116,7 +116,7 @@ def frame_data() -> dict[str, Any]:
 
 def _index(following: str | None) -> str:
     """What stands below the frame, as HTML; `following` is marked as the next."""
-    done = predict.progress().uncovered()
+    done = drafts.progress().uncovered()
     stages = ""
     for stage, bugs in figures.stops().items():
         tiles = "".join(_tile(record.name, following) for record in bugs)
@@ -150,7 +150,7 @@ def _links(pages: dict[str, str]) -> str:
 
 
 def _tile(name: str, following: str | None) -> str:
-    main, covered = load(name), predict.covered(name)
+    main, covered = load(name), drafts.covered(name)
     mark = "\u00a0←\u00a0next" if name == following else ""
     look = "covered" if covered else "open"
     state = "not predicted yet" if covered else "uncovered"

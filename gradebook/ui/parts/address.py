@@ -27,7 +27,7 @@ from gradebook.cases.state import State, start
 from gradebook.core import PROJECT
 from gradebook.ui import keys
 from gradebook.ui.board.program import stub
-from gradebook.ui.parts import drafts, predict, words
+from gradebook.ui.parts import drafts, words
 from gradebook.ui.parts.drafts import Draft
 
 PRESENT = "present"
@@ -60,7 +60,7 @@ def next_bug(after: str = "") -> str | None:
     names = list(bug_files())
     start = names.index(after) + 1 if after in names else 0
     around = names[start:] + names[:start]
-    return next(filter(predict.covered, around), None)
+    return next(filter(drafts.covered, around), None)
 
 
 def navigation() -> dict[str, list]:
@@ -143,7 +143,7 @@ def _take(state: State, covered: bool) -> Draft:
     if state != draft.state:
         draft.become(state)
     if not covered:
-        predict.progress().answer(case.name, predict.SKIPPED)
+        drafts.progress().answer(case.name, drafts.SKIPPED)
     return draft
 
 

@@ -25,8 +25,8 @@ from gradebook.output.charts import INK, Figure, Ready
 from gradebook.ui import keys
 from gradebook.ui.board.program import stub
 from gradebook.ui.parts.address import presenting
-from gradebook.ui.parts.drafts import Draft
-from gradebook.ui.parts.words import safe
+from gradebook.ui.parts.drafts import SKIPPED, Draft
+from gradebook.ui.parts.words import plain, safe
 
 
 def redraw() -> NoReturn:
@@ -72,6 +72,23 @@ def _same(value: Any, other: Any) -> bool:
     if isinstance(value, list):
         return set(value) == set(other or ())
     return value == other
+
+
+def choices(
+    offered: Mapping[str, str], pick: Callable[[int], None], skip: str = ""
+) -> None:
+    """A question's choices as a line of buttons.
+
+    offered  the buttons' keys, each with its text
+    pick     called with the number of the choice
+    skip     the key of a button that calls it with SKIPPED; '' for none
+    """
+    with st.container(horizontal=True, key="choices"):
+        for choice, (key, text) in enumerate(offered.items()):
+            st.button(plain(text), key=key, on_click=pick, args=(choice,))
+        if skip:
+            label, args = "Skip, show me", (SKIPPED,)
+            st.button(label, key=skip, on_click=pick, args=args, type="tertiary")
 
 
 def folded(title: str, name: str, content: Callable[[], None]) -> None:
@@ -149,8 +166,8 @@ def table(
 
 def chart(figure: Figure, **options: Any) -> None:
     """The figure, in its own colours, without Plotly's buttons."""
-    plain = {"displayModeBar": False}
-    st.plotly_chart(Ready(figure), theme=None, config=plain, **options)
+    config = {"displayModeBar": False}
+    st.plotly_chart(Ready(figure), theme=None, config=config, **options)
 
 
 def ink() -> str:

@@ -19,7 +19,7 @@ from gradebook.cases.scenario import Scenario, load
 from gradebook.classroom.plan import CLOSING, OPENING
 from gradebook.core.errors import GradebookError
 from gradebook.ui import keys
-from gradebook.ui.parts import drafts, plans, predict, words
+from gradebook.ui.parts import drafts, plans, words
 from gradebook.ui.parts.address import (
     bug_files,
     carried,
@@ -27,8 +27,8 @@ from gradebook.ui.parts.address import (
     page_title,
     presenting,
 )
-from gradebook.ui.parts.drafts import Draft
-from gradebook.ui.parts.predict import SKIPPED, Progress, choices
+from gradebook.ui.parts.drafts import SKIPPED, Draft, Progress
+from gradebook.ui.parts.widget import choices
 from gradebook.ui.rooms import seat
 from gradebook.ui.rooms.news import news, question
 
@@ -55,9 +55,9 @@ def bar(scenario: Scenario) -> None:
     standing = about(scenario.name, scenario=scenario)
     if standing and standing.is_open:
         guess = SKIPPED if standing.vote is None else standing.vote
-        predict.progress().answer(scenario.name, guess)
+        drafts.progress().answer(scenario.name, guess)
     elif standing:
-        predict.progress().hidden.add(scenario.name)
+        drafts.progress().hidden.add(scenario.name)
 
 
 def about(
@@ -109,7 +109,7 @@ def pick(scenario: Scenario, choice: int, place: float | None = None) -> None:
     if seat.learning():
         vote(scenario.name, choice)
     elif not seat.leads():
-        predict.progress().answer(scenario.name, choice, place)
+        drafts.progress().answer(scenario.name, choice, place)
 
 
 def vote(question: str, choice: int) -> None:
@@ -123,7 +123,7 @@ def vote(question: str, choice: int) -> None:
 def space(scenario: Scenario) -> None:
     """The space key: the lead reveals to the room; alone, it skips the
     question."""
-    if seat.learning() or not predict.covered(scenario.name):
+    if seat.learning() or not drafts.covered(scenario.name):
         return
     if seat.leads():
         seat.act("reveal", scenario.name)

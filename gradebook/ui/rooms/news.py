@@ -34,8 +34,7 @@ from gradebook.core.formatting import minus
 from gradebook.training.study import studied
 from gradebook.ui.board.view import lesson
 from gradebook.ui.parts import words
-from gradebook.ui.parts.drafts import Draft
-from gradebook.ui.parts.predict import SKIPPED, Guess, Progress
+from gradebook.ui.parts.drafts import SKIPPED, Draft, Guess, Progress
 from gradebook.ui.rooms import seat
 from gradebook.ui.security import own_path, seat_of
 
