@@ -37,25 +37,24 @@ def shrink(state: State) -> Iterator[State]:
     gap = comparison.correct.advantage - comparison.faulty.advantage
     sizes = gap.abs().nan_to_num(0).tolist()
     row = state.row if state.row in telling else max(telling, key=sizes.__getitem__)
-    state, direction, runs = replace(state, row=row), way(comparison, row), 0
+    state, direction = replace(state, row=row), way(comparison, row)
+    runs = iter(range(MOST_RUNS))
 
     def shows(candidate: State) -> bool:
-        nonlocal runs
-        runs += 1
         try:
-            now = way(compared(candidate), candidate.row) if runs <= MOST_RUNS else ()
-            return now == direction
+            return way(compared(candidate), candidate.row) == direction
         except GradebookError:
             return False
 
-    while smaller := next(filter(shows, reductions(state)), None):
-        state = smaller
+    def smaller() -> State | None:
+        reductions = chain(
+            fewer_rows(state), plainer_rows(state), rounder_numbers(state)
+        )
+        return next((c for c, _ in zip(reductions, runs) if shows(c)), None)
+
+    while reduced := smaller():
+        state = reduced
         yield state
-
-
-def reductions(state: State) -> Iterator[State]:
-    """States that have a little less."""
-    return chain(fewer_rows(state), plainer_rows(state), rounder_numbers(state))
 
 
 def way(comparison: Comparison, row: int) -> tuple[object, ...] | None:

@@ -17,12 +17,8 @@ from gradebook.cases.table import MOST_ROWS
 HIDING = [n for n in names() if gradebook.load(n).kind == "hides"]
 
 
-def steps_of(state):
-    return list(shrink(state))
-
-
 def last(name, **settings):
-    return steps_of(opened(name, **settings))[-1]
+    return [*shrink(opened(name, **settings))][-1]
 
 
 def size(state):
@@ -42,10 +38,6 @@ def shown(state):
     comparison = compared(state)
     assert not comparison.agree
     return comparison.correct.advantage.tolist(), comparison.faulty.advantage.tolist()
-
-
-def rewards(state):
-    return list(state.table["reward"])
 
 
 def test_the_reported_batch_shrinks_to_three_rows():
@@ -75,12 +67,12 @@ def test_a_rejected_row_keeps_two_survivors():
     assert state.table.width == 1
     correct, faulty = shown(state)
     assert correct[state.row] > 0 > faulty[state.row]
-    assert max(abs(float(r)) for r in rewards(state)) <= 4
+    assert max(abs(float(r)) for r in state.table["reward"]) <= 4
 
 
 def test_a_flat_group_keeps_two_rows_of_one_token():
     state = last("zero_std_kl")
-    assert len(state.table) == 2 and set(rewards(state)) == {"1"}
+    assert len(state.table) == 2 and {*state.table["reward"]} == {"1"}
     assert state.table.width == 1
     comparison = compared(state)
     assert comparison.correct.gradient[state.row].tolist() == [0]
@@ -90,13 +82,13 @@ def test_a_flat_group_keeps_two_rows_of_one_token():
 @pytest.mark.parametrize("name", HIDING)
 def test_a_batch_that_hides_the_bug_yields_nothing(name):
     # A case may hide the bug only under the page's switches.
-    assert compared(opened(name)).agree == (steps_of(opened(name)) == [])
+    assert compared(opened(name)).agree == ([*shrink(opened(name))] == [])
 
 
 @pytest.mark.parametrize("seed", range(6))
 def test_every_step_is_smaller_or_rounder_and_shows_the_bug_in_one_way(seed):
     state = edited(seed, gradebook.BUGS[7 * seed % len(gradebook.BUGS)])
-    before, wanted, steps = state, None, steps_of(state)
+    before, wanted, steps = state, None, [*shrink(state)]
     for step in steps:
         assert size(step) <= size(before)
         assert step != before
@@ -104,15 +96,15 @@ def test_every_step_is_smaller_or_rounder_and_shows_the_bug_in_one_way(seed):
         assert shown_now is not None and shown_now == (wanted or shown_now)
         before, wanted = step, shown_now
     assert len(before.table) <= 8
-    assert list(steps_of(state)) == steps
-    assert steps_of(before) == []  # and nothing more can go
+    assert [*shrink(state)] == steps
+    assert [*shrink(before)] == []  # and nothing more can go
 
 
 def test_the_bound_on_the_runs_holds(monkeypatch):
     ran = []
     monkeypatch.setattr(shrinking, "MOST_RUNS", 8)
     monkeypatch.setattr(shrinking, "compared", lambda s: ran.append(s) or compared(s))
-    assert steps_of(edited(1, "double_normalization", rows=12))
+    assert [*shrink(edited(1, "double_normalization", rows=12))]
     assert len(ran) == 9  # the batch itself, and the candidates
 
 
@@ -126,4 +118,4 @@ def test_a_thousand_rows_come_down_to_a_few():
     table = table.with_columns({"prompt": labels}).with_cells(
         {(row, "mask"): none for row in range(3, MOST_ROWS, 8)}
     )
-    assert len(steps_of(replace(state, table=table, row=2))[-1].table) <= 4
+    assert len([*shrink(replace(state, table=table, row=2))][-1].table) <= 4
