@@ -102,7 +102,6 @@ class Visit:
         self.run()
 
     def unfold(self):
-        """Opens the page's menus."""
         for menu in ("settings", "cases"):
             self.app.session_state[f"{menu}-{self.page}"] = True
         self.app.session_state["open-settings"] = True
@@ -123,19 +122,16 @@ class Visit:
         return self
 
     def go(self, page):
-        """Another page, through the navigation."""
         self.app._page_hash = calc_hash(page)
         self.page = self.case = page
         self.unfold()
         return self.run()
 
     def choose(self, case):
-        """Another case of the page."""
         self.case = case
         return self.put(f"case-{self.page}", case)
 
     def widget(self, key):
-        """The widget with this key, of whatever kind."""
         kinds = "button button_group checkbox number_input selectbox text_area"
         (found,) = [
             widget
@@ -146,12 +142,10 @@ class Visit:
         return found
 
     def put(self, key, value):
-        """A value into a widget."""
         self.widget(key).set_value(value)
         return self.run()
 
     def click(self, key):
-        """A press of the button with this key."""
         self.widget(key).click()
         return self.run()
 
@@ -173,7 +167,6 @@ class Visit:
         return self.click(f"{part}-{self.case}")
 
     def paste(self, block):
-        """A block in place of all rows."""
         return self.edit({"do": "replace", "text": block})
 
     def cell(self, row, **values):
@@ -190,7 +183,6 @@ class Visit:
         return self.edit(*edits)
 
     def select(self, row):
-        """Another row of the board."""
         return self.edit({"do": "select", "row": row})
 
     def edit(self, *edits):
@@ -225,7 +217,6 @@ class Visit:
 
     @property
     def board(self):
-        """What the page's board is given to draw."""
         return self.sent("board")[0]
 
     @property
@@ -245,11 +236,9 @@ class Visit:
 
     @property
     def row(self):
-        """The selected row."""
         return self.board["row"]
 
     def setting(self, name):
-        """What stands in the widget of a setting."""
         return self.widget(f"set-{name}-{self.case}").value
 
     @property
@@ -262,7 +251,6 @@ class Visit:
 
     @property
     def text(self):
-        """Everything the page says."""
         kinds = ("title", "header", "subheader", "markdown", "html", "error", "warning")
         found = [e.value for k in kinds for e in self.app.get(k)]
         found = [text for text in found if not text.startswith("<style>")]
@@ -278,12 +266,10 @@ class Visit:
 
     @property
     def buttons(self):
-        """The keys of the page's buttons."""
         return {button.key for button in self.app.button}
 
     @property
     def address(self):
-        """The parameters of the page's address."""
         return {k: "".join(v) for k, v in self.app.query_params.items()}
 
     @property
@@ -298,12 +284,6 @@ class Visit:
             {r: v for r, v in enumerate(values) if v is not None}
             for values in self.board["panels"][panel]["engines"]
         ]
-
-
-def values(numbers):
-    """{row: value} of the rows that have one, for comparison with marks."""
-    kept = {r: v for r, v in enumerate(numbers) if math.isfinite(v)}
-    return pytest.approx(kept, rel=1e-6, abs=1e-6)
 
 
 @pytest.fixture(scope="session")
@@ -336,7 +316,12 @@ def numbers():
 
 @pytest.fixture(scope="session")
 def marked():
-    """Numbers a row, to be compared with one side of a page's marks."""
+    """{row: value} of the rows that have one, to compare with a page's marks."""
+
+    def values(numbers):
+        kept = {r: v for r, v in enumerate(numbers) if math.isfinite(v)}
+        return pytest.approx(kept, rel=1e-6, abs=1e-6)
+
     return values
 
 

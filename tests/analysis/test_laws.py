@@ -204,7 +204,6 @@ def group_means(groups):
 
 
 def one_mean(groups):
-    """Everybody against the mean of all rows."""
     rewards = [r or 0.0 for group in groups for r in group]
     mean = sum(rewards) / len(rewards)
     return [[(r or 0.0) - mean for r in group] for group in groups]

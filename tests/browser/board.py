@@ -49,7 +49,6 @@ class Board:
         menu.locator("summary").press("Escape")
 
     def stage(self, name):
-        """A stage of the path."""
         return self.whole.locator(f".stage[data-stage='{name}']")
 
     @property

@@ -77,7 +77,6 @@ class Server:
         self.start()
 
     def start(self):
-        """Starts the app, for the first time or again."""
         options = f"--server.port={self.port}", "--server.address=127.0.0.1"
         command = [*self.command, *options, "--server.headless=true"]
         with self.log.open("ab") as log:
@@ -86,7 +85,6 @@ class Server:
             )
 
     def wait(self):
-        """Until the server answers."""
         until = time.monotonic() + 120
         while time.monotonic() < until and self.process.poll() is None:
             try:
@@ -167,7 +165,6 @@ class Reader:
         self.page.on("pageerror", lambda e: self.errors.append(str(e)))
 
     def begin(self):
-        """Nothing is noted yet."""
         self.elsewhere: list[str] = []
         self.received: list[bytes] = []
         self.errors: list[str] = []
@@ -270,7 +267,6 @@ class Tabs:
 
 @pytest.fixture(scope="session")
 def tabs(desktop, server):
-    """The pages of the wide window."""
     return Tabs(desktop, server)
 
 

@@ -44,7 +44,6 @@ def agrees_with_the_link(board, name):
 
 
 def reset(board, **marks):
-    """The batch as it came."""
     board.button("Reset").click()
     board.shows(**marks)
 

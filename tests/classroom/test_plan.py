@@ -98,7 +98,6 @@ def test_a_step_asks_what_its_case_asks_and_its_link_opens_it_covered(step):
 
 
 def compared(name, **columns):
-    """Both engines on a case, some of its columns replaced."""
     scenario = load(name)
     batch = Batch(**{**scenario.rows.values(), **columns}, settings=scenario.settings)
     return compare(gradebook.bug(scenario.bug), batch)

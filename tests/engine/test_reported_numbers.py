@@ -5,7 +5,7 @@ from itertools import product
 
 import pytest
 import torch
-from engine.traces import AREAL, ENGINES, OFF, ON, close, trace
+from engine.traces import AREAL, ENGINES, close, trace
 
 from gradebook import ESTIMATORS
 
@@ -30,56 +30,6 @@ def test_double_normalization_acts_on_rows_without_credit():
     )
     low, high = -math.sqrt(0.5), math.sqrt(2)
     close(found.advantage, [low, low, high], 1e-8)
-
-
-PR_6452 = {
-    "prompt": [0] * 3,
-    "reward": [1, 2, 100],
-    "mask": [ON, ON, OFF],
-}
-
-
-@pytest.mark.parametrize(
-    "estimator, correct, faulty",
-    [
-        # 1 - 51, 2 - 50.5; 1 - 2, 2 - 1.
-        ("rloo", [-1, 1], [-50, -48.5]),
-        ("rloo_vectorized", [-1, 1], [-50, -48.5]),
-        # mean 103/3, squares 6468.667 over 2, std 56.87120: -33.33333 and
-        # -32.33333 by it; mean 1.5, std 0.70711.
-        ("grpo", [-0.707106, 0.707106], [-0.586120, -0.568536]),
-        ("grpo_vectorized", [-0.707106, 0.707106], [-0.586120, -0.568536]),
-        ("dr_grpo", [-0.5, 0.5], [-100 / 3, -97 / 3]),
-        ("gpg", [-0.5, 0.5], [-100 / 3, -97 / 3]),
-        # (2 - 1) / 0.70711; faulty, the winner is the rejected row.
-        ("grpo_passk", [0, 1.414212], [0, 0]),
-        ("opo", [-0.5, 0.5], [-0.5, 0.5]),
-        # whitened: -0.5, 0.5 over sqrt(0.25 * 4/3); a shift falls out.
-        ("reinforce_plus_plus_baseline", [-0.866025, 0.866025], None),
-        ("none", [1, 2], [1, 2]),
-    ],
-)
-def test_rejected_row_of_the_reports_batch(estimator, correct, faulty):
-    settings = ESTIMATORS[estimator]
-    found = trace(**PR_6452, settings=settings)
-    close(found.advantage, [*correct, 0], 2e-6)
-    found = trace(**PR_6452, settings=settings, engine="rejected_rows")
-    close(found.advantage, [*(faulty or correct), 0], 2e-6)
-
-
-def test_opo_on_an_all_rejected_group_has_a_nan_baseline():
-    rows = {
-        "prompt": [0, 0, 1, 1],
-        "reward": [1, 2, 3, 5],
-        "mask": [[0], [0], [1], [1]],
-        "settings": ESTIMATORS["opo"],
-    }
-    faulty = trace(**rows, engine="rejected_rows")
-    assert faulty.baseline.isnan().tolist() == [True, True, False, False]
-    close(faulty.advantage, [0, 0, -1, 1])
-    correct = trace(**rows)
-    close(correct.baseline, [0, 0, 4, 4])
-    close(correct.advantage, [0, 0, -1, 1])
 
 
 # float32, size, and nothing at all

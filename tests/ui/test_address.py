@@ -14,7 +14,6 @@ def draft_of(page):
 
 
 def at(page, query):
-    """The browser comes with these parameters."""
     page.app.query_params.clear()
     page.app.query_params.update(query)
     return page

@@ -21,7 +21,6 @@ from gradebook.ui.parts.drafts import SKIPPED, Draft, Guess, Progress
 
 
 def edited(name, *edits):
-    """The draft of a case after these edits of it."""
     draft = Draft(load(name))
     assert draft.faults == []  # drawn before the edits
     numbered = [{"n": n, **edit} for n, edit in enumerate(edits, 1)]
@@ -30,7 +29,6 @@ def edited(name, *edits):
 
 
 def drawn(name, *edits, covered=False):
-    """The board's data after these edits."""
     draft = edited(name, *edits)
     return view(draft, kind=draft.scenario.telltale.kind, covered=covered)
 
@@ -158,12 +156,6 @@ def test_an_edit_of_twelve_rows_is_answered_in_four_kilobytes():
     assert len(json.dumps(data)) < 4000
 
 
-def test_the_summary_says_what_differs_and_what_flips():
-    assert drawn("partial_groups")["summary"] == (
-        "4 of 12 rows differ in advantage; the sign flips on row 10."
-    )
-
-
 # Whatever is done to the board: its picture, the state and the link agree
 
 PLAIN = ("rejected_rows", "partial_groups", "double_normalization")
@@ -204,7 +196,6 @@ def test_picture_state_and_link_agree_after_any_edits(name, edits):
 
 
 def posted(epoch, body):
-    """Status and text of the answer to a browser's POST."""
 
     async def receive():
         return {"type": "http.request", "body": body}

@@ -12,12 +12,10 @@ BUG = next(r for r in REPORTS if r.is_bug)
 
 
 def right_of(report):
-    """The right answer of a report that nobody disputes."""
     return 0 if report.is_bug else 1
 
 
 def judge(page, right=True):
-    """Answers the report that stands there, and goes on."""
     at = page.app.session_state["quiz"].at
     choice = right_of(REPORTS[at]) if right else 1 - right_of(REPORTS[at])
     page.click(("quiz-bug", "quiz-not")[choice])

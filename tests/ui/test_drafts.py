@@ -18,7 +18,6 @@ SCENARIO = gradebook.load("rejected_rows")
 
 
 def both(comparison):
-    """The advantages of both engines in one list."""
     traces = (comparison.correct, comparison.faulty)
     return [value for trace in traces for value in trace.advantage.tolist()]
 

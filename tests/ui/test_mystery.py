@@ -97,7 +97,6 @@ def shown(name, state):
 
 
 def alike(a, b):
-    """Both stopped, or both gave the same."""
     if a is None or b is None:
         return a is b
     return bool(same(a, b).all())
@@ -145,7 +144,6 @@ def test_wrong_rows_by_hand(seen):
 
 
 def named(page, stage, name):
-    """Names stage and bug on the page."""
     seed = page.app.session_state["mystery"].seed
     page.put(f"mystery-stage-{seed}", stage)
     page.put(f"mystery-bug-{seed}-{stage}", name)

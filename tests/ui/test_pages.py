@@ -134,7 +134,6 @@ def tiles(home):
 
 
 def marks_of(tile):
-    """How many circles and diamonds a tile's picture has."""
     drawn = unquote(re.search(r"data:image/svg[+]xml,([^\"]+)", tile)[1])
     return drawn.count("<circle"), drawn.count("<path")
 

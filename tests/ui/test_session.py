@@ -24,7 +24,6 @@ def sheet(visit):
 
 @pytest.fixture
 def led(visit, room):
-    """The page of the room's lead."""
     return visit("session", {"seat": "the-lead"}, room=room)
 
 

@@ -20,7 +20,6 @@ def areal():
 
 
 def script(text):
-    """A page of these lines."""
     at = AppTest.from_string(text, default_timeout=60).run()
     assert not at.exception
     return at
