@@ -1,400 +1,244 @@
-"""Where each trainer's functions are, what its documentation declares, and which
-settings reach them; no results. What cannot be cut is not measured."""
+"""Each trainer's functions under their settings, what its documentation declares,
+and the releases that have them; no results. What cannot be cut is not measured."""
 
 from __future__ import annotations
 
-from typing import Any
+from functools import partial
 
 from gradebook.trainers import calls
-from gradebook.trainers.calls import LATEST, Adapter, Function
+from gradebook.trainers.cut import Function
+
+
+class Adapter:
+    """A trainer's package, and its functions."""
+
+    def __init__(self, trainer: str, package: str, *functions: Function) -> None:
+        self.trainer, self.package, self.functions = trainer, package, functions
+
 
 GRPO, RLOO, DR_GRPO = ({"estimator": name} for name in ("grpo", "rloo", "dr_grpo"))
 GROUP = {"baseline": "group_mean", "scale": "group_std", "eps": 1e-4}
 BATCH, PLAIN = GROUP | {"scale": "batch_std"}, GROUP | {"scale": "none"}
 GROUP_STD_0 = {"scale": "group_std", "ddof": 0}
 ADVANTAGE_STD = {"estimator": "group_mean/advantage_std"}
-
-TRL_GRPO = "trl/trainer/grpo_trainer.py"
-TRL_WORKER = "trl/experimental/async_grpo/async_rollout_worker.py"
-GENERATE = "._generate_and_score_completions rewards_per_func process_slice"
-TRL_PLACES = (
-    f"{TRL_GRPO} {GENERATE}",
-    f"{TRL_GRPO} ._prepare_inputs rewards_per_func process_slice",
-    f"{TRL_GRPO} .compute_loss rewards_per_func per_token_loss",
-)
-SUMMED_LAST = {"multi_objective_aggregation": "normalize_then_sum"}
-TRL = (
-    *(
-        Function(
-            f"grpo, scale_rewards={scale}" if since != "0" else "grpo",
-            TRL_PLACES,
-            calls.trl,
-            declared,
-            f"scale_rewards={scale!r}",
-            scale in (True, "group"),
-            {"scale_rewards": scale},
-            since,
-            before,
-        )
-        for scale, declared, since, before in (
-            (True, GROUP, "0", "0.16"),
-            (True, GROUP, "0.16", "0.22"),
-            (False, PLAIN, "0.16", "0.22"),
-            ("group", GROUP, "0.22", LATEST),
-            ("batch", BATCH, "0.22", LATEST),
-            ("none", PLAIN, "0.22", LATEST),
-        )
-    ),
-    Function(
-        "grpo, normalize_then_sum",
-        TRL_PLACES,
-        calls.trl,
-        {},
-        "multi_objective_aggregation='normalize_then_sum'",
-        settings={"scale_rewards": "group"} | SUMMED_LAST,
-        since="0.27",
-    ),
-    *(
-        Function(
-            f"rloo{more}",
-            (f"trl/trainer/rloo_trainer.py {GENERATE}",),
-            calls.trl,
-            declared,
-            f"RLOOTrainer{more}{'=True' if more else ''}",
-            not more,
-            {"normalize_advantages": bool(more)},
-            "0.22.0",
-        )
-        for more, declared in (
-            ("", {"baseline": "leave_one_out", "scale": "none"}),
-            (", normalize_advantages", {}),
-        )
-    ),
-    Function(
-        "async_grpo",
-        (
-            f"{TRL_WORKER} ._score_group all_rewards total_calls",
-            f"{TRL_WORKER} ._score_group all_rewards samples",
-        ),
-        calls.trl_worker,
-        GROUP_STD_0 | {"eps": 1e-8},
-        "AsyncGRPOTrainer",
-        since="1.0",
-    ),
-)
-
-# verl and its descendants: a function for each estimator
-
-
-def outcomes(paths: str, *rows: tuple[Any, ...]) -> tuple[Function, ...]:
-    """Functions that stand in one of the files. A row is setting, name, declared
-    estimator or "", what reaches it, whether that is the default, and settings
-    that it is called with."""
-    return tuple(
-        Function(
-            setting,
-            tuple(f"{path} compute_{name}_advantage" for path in paths.split()),
-            calls.by_id,
-            {"estimator": estimator} if estimator else {},
-            reached,
-            default,
-            settings,
-        )
-        for setting, name, estimator, reached, default, settings in rows
-    )
-
-
-KEY = "algorithm.adv_estimator"
-SIIRL_KEYS = ("grpo", "rloo", "opo")
-VERL_KEYS = (*SIIRL_KEYS, "gpg", "grpo_vectorized", "rloo_vectorized")
-OTHER_KEYS = ("gdpo", "reinforce_plus_plus_baseline")
-CONFIG: dict[str, Any] = {"config": {}}
-NO_STD = {"norm_adv_by_std_in_grpo": False}
-OFF = f"{KEY}=grpo, algorithm.norm_adv_by_std_in_grpo=False"
-VERL = outcomes(
-    "verl/trainer/ppo/core_algos.py",
-    *((k, f"{k}_outcome", k, f"{KEY}={k}", False, {}) for k in VERL_KEYS),
-    *((k, f"{k}_outcome", "", f"{KEY}={k}", False, {}) for k in OTHER_KEYS),
-    ("grpo_passk", "grpo_passk_outcome", "", f"{KEY}=grpo_passk", False, CONFIG),
-    ("grpo, no std", "grpo_outcome", "dr_grpo", OFF, False, NO_STD),
-)
-SIIRL = outcomes(
-    "siirl/dag_worker/core_algos.py siirl/workers/dag_worker/core_algos.py",
-    *((k, f"{k}_outcome", k, f"{KEY}={k}", False, {}) for k in SIIRL_KEYS),
-    ("grpo, no std", "grpo_outcome", "dr_grpo", f"{KEY}=grpo", False, NO_STD),
-)
-SKYRL_KEY = "trainer.algorithm.advantage_estimator"
-SKYRL_OFF = f"{SKYRL_KEY}=grpo, trainer.algorithm.grpo_norm_by_std=false"
-BY_STD, WITHOUT_STD = {"grpo_norm_by_std": True}, {"grpo_norm_by_std": False}
-SKYRL_ROWS: tuple[tuple[Any, ...], ...] = (
-    ("grpo", "grpo_outcome", "grpo", f"{SKYRL_KEY}=grpo", True, BY_STD),
-    ("grpo, no std", "grpo_outcome", "dr_grpo", SKYRL_OFF, False, WITHOUT_STD),
-    ("rloo", "rloo_outcome", "rloo", f"{SKYRL_KEY}=rloo", False, {}),
-)
-SKYRL_MAXRL: tuple[Any, ...] = ("maxrl", "maxrl", "", f"{SKYRL_KEY}=maxrl", False, {})
-SKYRL_BACKEND = "skyrl/backends/skyrl_train/utils/ppo_utils.py"
-SKYRL_AGENT = "skyrl-agent/skyrl_agent/integrations/tinker/tinker_train.py"
-SKYRL_TRAIN = outcomes("skyrl_train/utils/ppo_utils.py", *SKYRL_ROWS)
-SKYRL = (
-    *outcomes(SKYRL_BACKEND, *SKYRL_ROWS, SKYRL_MAXRL),
-    Function(
-        "skyrl-agent tinker grpo",
-        (f"{SKYRL_AGENT} compute_advantages_grpo",),
-        calls.skyrl_agent,
-        {},  # `normalize` asks for a second normalization
-        "skyrl-agent with Tinker",
-        True,
-    ),
-)
-FUNCTIONS = "trinity/algorithm/advantage_fn"
-TASK = f"{FUNCTIONS}/grpo_advantage.py GRPOGroupedAdvantage.calculate_group_advantage"
-WHOLE = f"{FUNCTIONS}/grpo_advantage.py GRPOAdvantageFn.__call__"
-WHOLE_RLOO = f"{FUNCTIONS}/rloo_advantage.py RLOOAdvantageFn.__call__"
-TRINITY = (
-    *(
-        Function(
-            setting,
-            (place,),
-            calls.trinity_task if place == TASK else calls.trinity_batch,
-            declared,
-            f"algorithm.advantage_fn={setting}",
-            setting == "grpo",
-            since=since,
-            before=before,
-        )
-        for setting, place, declared, since, before in (
-            ("grpo", TASK, GRPO, "0.3", LATEST),
-            ("grpo", WHOLE, GRPO, "0", "0.3"),
-            ("grpo_verl", WHOLE, GRPO, "0.3", LATEST),
-            ("rloo", WHOLE_RLOO, RLOO, "0", LATEST),
-        )
-    ),
-    *outcomes(
-        "trinity/trainer/verl/core_algos.py",
-        ("grpo", "grpo_outcome", "grpo", "grpo", True, {}),
-        ("rloo", "rloo_outcome", "rloo", "rloo", False, {}),
-    ),
-)
-
-# Groups of one size, by position
-
-SWIFT = "swift/rl_core/advantage.py"
-SWIFT_TRAINER = "swift/trainers/rlhf_trainer/grpo_trainer.py"
-MS_SWIFT = (
-    *(
-        Function(
-            f"{estimator}, scale_rewards={scale}" if before != "3.3" else "grpo",
-            (
-                f"{SWIFT} compute_advantages",
-                "swift/rlhf_trainers/grpo_trainer.py ._compute_advantages",
-                f"{SWIFT_TRAINER} ._compute_advantages",
-                f"{SWIFT_TRAINER} ._prepare_batch_inputs rewards process_slice",
-                f"{SWIFT_TRAINER} ._prepare_batch_inputs rewards template",
-                f"{SWIFT_TRAINER} {GENERATE}",
-            ),
-            calls.swift,
-            declared,
-            f"--advantage_estimator {estimator} --scale_rewards {scale}",
-            (estimator, scale) == ("grpo", "group"),
-            {"advantage_estimator": estimator, "scale_rewards": scale},
-            since,
-            before,
-        )
-        for estimator, scale, declared, since, before in (
-            ("grpo", "group", GROUP, "3.9.3", LATEST),
-            ("grpo", "batch", BATCH, "3.9.3", LATEST),
-            ("grpo", "none", PLAIN, "3.9.3", LATEST),
-            ("rloo", "none", RLOO, "3.9.3", LATEST),
-            ("reinforce_plus_plus", "batch", ADVANTAGE_STD, "3.9.3", LATEST),
-            ("grpo", "gdpo", {}, "4.0", LATEST),
-            ("grpo", True, GROUP, "3.3", "3.9.3"),
-            ("grpo", False, PLAIN, "3.3", "3.9.3"),
-            ("grpo", True, GROUP, "0", "3.3"),
-        )
-    ),
-    Function(
-        "grpo dynamic (by id)",
-        (f"{SWIFT} compute_advantages_dynamic",),
-        calls.swift_dynamic,
-        GROUP,
-        "a number of samples that varies by prompt",
-    ),
-)
-EXPERIENCE = "openrlhf/trainer/ppo_utils/experience_maker.py"
-OPENRLHF = tuple(
-    Function(
-        estimator,
-        (
-            f"{EXPERIENCE} .compute_advantages_and_returns",
-            f"{EXPERIENCE} .process_experiences",
-        ),
-        calls.openrlhf,
-        declared,
-        f"--algo.advantage.estimator {estimator}",
-        settings={"estimator": estimator},
-    )
-    for estimator, declared in (
-        ("group_norm", GRPO),
-        ("dr_grpo", DR_GRPO),
-        ("rloo", RLOO),
-        ("reinforce_baseline", ADVANTAGE_STD | {"ddof": 0}),
-    )
-)
-DEFAULTS = "batch mean, batch std (NormConfig's defaults)"
-DIVIDED = {"spread_about": "baseline", "eps": 1e-5}
-AREAL = tuple(
-    Function(
-        setting,
-        ("areal/utils/data.py Normalization",),
-        calls.areal,
-        {"estimator": estimator} | (DIVIDED if std else {}),
-        f"reward_norm: mean_level={mean}, std_level={std}"
-        + (", mean_leave1out=true" if one_out else ""),
-        settings={"mean_level": mean, "std_level": std, "mean_leave1out": one_out},
-    )
-    for setting, estimator, mean, std, one_out in (
-        ("group mean, group std", "group_mean/group_std", "group", "group", False),
-        ("group mean, batch std", "group_mean/advantage_std", "group", "batch", False),
-        ("group mean, no std", "group_mean/none", "group", None, False),
-        ("leave one out, no std", "leave_one_out/none", "group", None, True),
-        ("leave one out, group std", "leave_one_out/group_std", "group", "group", True),
-        (DEFAULTS, "batch_mean/batch_std", "batch", "batch", False),
-    )
-)
-MILES = tuple(
-    Function(
-        f"grpo, grpo_std_normalization={divides}",
-        ("miles/ray/rollout.py ._post_process_rewards",),
-        calls.miles,
-        declared,
-        "--advantage-estimator grpo",
-        divides,
-        {"grpo_std_normalization": divides},
-    )
-    for divides, declared in ((True, GRPO), (False, DR_GRPO))
-)
-OAT_FILES = (("", "algorithms/ppo"), (" (run_math_rl)", "experiment/run_math_rl"))
-OAT = tuple(
-    Function(
-        critic + suffix,
-        (f"oat/{file}.py .compute_monte_carlo_advantages",),
-        calls.oat,
-        declared,
-        f"--critic_type {critic}",
-        settings={"critic_type": critic},
-    )
-    for suffix, file in OAT_FILES
-    for critic, declared in (("grpo", GRPO), ("drgrpo", DR_GRPO))
-)
-RLINF = Function(
-    "grpo",
-    ("rlinf/algorithms/advantages.py compute_grpo_advantages",),
-    calls.rlinf,
-    GRPO,
-    "algorithm.adv_type=grpo",
-)
-UNSLOTH = tuple(
-    Function(
-        f"mlx grpo, scale_rewards={scale}",
-        ("unsloth_zoo/mlx/grpo.py group_advantages",),
-        calls.unsloth,
-        declared,
-        f"on MLX, scale_rewards={scale!r}",
-        scale == "group",
-        {"scale": scale},
-    )
-    for scale, declared in (("group", GROUP), ("batch", BATCH), ("none", PLAIN))
-)
-RECIPE = "dev/grpo_full_finetune_distributed"
-TORCHTUNE = Function(
-    "grpo (recipe)",
-    (f"recipes/{RECIPE}.py .generate_trajectory rewards seq_lens",),
-    calls.torchtune,
-    GROUP,
-    f"recipe {RECIPE}",
-    True,
-)
-TUNIX_CORE = "tunix/rl/algo_core.py compute"
-LEARNER = "tunix/rl/grpo/grpo_learner.py compute"
-HELPERS = "tunix/rl/grpo/grpo_helpers.py compute_advantages"
-DR_LEARNER = "tunix/rl/grpo/drgrpo_learner.py compute_advantages"
-AGENTIC = "tunix/rl/agentic/agentic_grpo_learner.py compute_advantages"
-TUNIX = tuple(
-    Function(
-        setting,
-        places,
-        calls.tunix,
-        declared,
-        setting,
-        setting == "grpo",
-        untold=() if places[0].startswith(TUNIX_CORE) else ("flat",),
-    )
-    for setting, declared, places in (
-        ("grpo", GRPO, (f"{TUNIX_CORE}_advantages",)),
-        ("grpo", GRPO, (f"{LEARNER}_advantages", HELPERS)),
-        ("rloo", RLOO, (f"{TUNIX_CORE}_rloo_advantages", f"{LEARNER}_rloo_advantages")),
-        ("drgrpo", DR_GRPO, (f"{TUNIX_CORE}_drgrpo_advantages", DR_LEARNER)),
-        ("agentic_grpo", GRPO, (AGENTIC,)),
-    )
-)
-TINKER = Function(
-    "compute_advantages",
-    ("tinker_cookbook/rl/data_processing.py compute_advantages",),
-    calls.tinker,
+NO_STD = calls.verl(
+    "grpo, no std",
     DR_GRPO,
-    "rl.train",
-    True,
+    reached="algorithm.adv_estimator=grpo, algorithm.norm_adv_by_std_in_grpo=False",
+    norm_adv_by_std_in_grpo=False,
 )
-ART = (
-    Function(
-        "local backend",
-        (
-            "art/preprocessing/tokenize.py tokenize_trajectory_groups",
-            "art/local/tokenize.py tokenize_trajectory_groups",
-        ),
-        calls.art,
-        GROUP_STD_0,
-        "LocalBackend",
-        True,
-    ),
-    Function(
-        "tinker_native backend",
-        ("art/tinker_native/data.py compute_advantages",),
-        calls.each_group,
-        GRPO,
-        "TinkerNativeBackend",
-    ),
+VERL_NAMES = "grpo rloo opo gpg grpo_vectorized rloo_vectorized"
+SKYRL_NO_STD = (
+    "trainer.algorithm.advantage_estimator=grpo,"
+    " trainer.algorithm.grpo_norm_by_std=false"
 )
-COSMOS = tuple(
-    Function(
-        f"grpo, unbiased={unbiased}",
-        ("cosmos_rl/dispatcher/algo/grpo.py GRPO.compute_advantage",),
-        calls.each_group,
-        declared,
-        f"unbiased_advantage = {str(unbiased).lower()}",
-        not unbiased,
-        {"unbiased": unbiased, "eps": 1e-6},
-    )
-    for unbiased, declared in ((False, GROUP_STD_0), (True, {"scale": "none"}))
+SKYRL = (
+    calls.skyrl("grpo", GRPO, default=True, grpo_norm_by_std=True),
+    calls.skyrl("grpo, no std", DR_GRPO, reached=SKYRL_NO_STD, grpo_norm_by_std=False),
+    calls.skyrl("rloo", RLOO),
 )
+trl = partial(calls.trl, since="0.22")
+trl_old = partial(calls.trl, since="0.16", before="0.22")
+swift = partial(calls.swift, since="3.9.3")
+swift_old = partial(calls.swift, since="3.3", before="3.9.3")
+DIVIDED = {"spread_about": "baseline", "eps": 1e-5}
+LEVELS = {"mean_level": "group", "std_level": "group", "mean_leave1out": False}
+areal = partial(calls.areal, **LEVELS)
+ONE_OUT_STD = {"estimator": "leave_one_out/group_std"} | DIVIDED
+ONE_OUT = "reward_norm: mean_level=group, std_level={std_level}, mean_leave1out=true"
+areal_one_out = partial(areal, mean_leave1out=True, reached=ONE_OUT)
+TRINITY_RLOO = [
+    "trinity/algorithm/advantage_fn/rloo_advantage.py RLOOAdvantageFn.__call__"
+]
+OAT_MATH = ["oat/experiment/run_math_rl.py .compute_monte_carlo_advantages"]
+oat_math = partial(calls.oat, places=OAT_MATH)
+tunix_old = partial(calls.tunix, untold=["flat"])
+TUNIX_GRPO = [
+    "tunix/rl/grpo/grpo_learner.py compute_advantages",
+    "tunix/rl/grpo/grpo_helpers.py compute_advantages",
+]
+TUNIX_RLOO = [
+    "tunix/rl/algo_core.py compute_rloo_advantages",
+    "tunix/rl/grpo/grpo_learner.py compute_rloo_advantages",
+]
+TUNIX_DR_GRPO = [
+    "tunix/rl/algo_core.py compute_drgrpo_advantages",
+    "tunix/rl/grpo/drgrpo_learner.py compute_advantages",
+]
+TUNIX_AGENTIC = ["tunix/rl/agentic/agentic_grpo_learner.py compute_advantages"]
 
 ADAPTERS = (
-    Adapter("TRL", "trl", TRL),
-    Adapter("verl", "verl", VERL),
-    Adapter("OpenRLHF", "openrlhf", OPENRLHF),
-    Adapter("ms-swift", "ms-swift", MS_SWIFT),
-    Adapter("AReaL", "areal", AREAL),
-    Adapter("SkyRL", "skyrl-train", SKYRL_TRAIN),
-    Adapter("SkyRL", "skyrl", SKYRL),
-    Adapter("miles", "miles-rl", MILES),
-    Adapter("OAT", "oat-llm", OAT),
-    Adapter("RLinf", "rlinf", (RLINF,)),
-    Adapter("Unsloth", "unsloth-zoo", UNSLOTH),
-    Adapter("torchtune", "torchtune", (TORCHTUNE,)),
-    Adapter("Tunix", "google-tunix", TUNIX),
-    Adapter("Trinity-RFT", "trinity-rft", TRINITY),
-    Adapter("siiRL", "siirl", SIIRL),
-    Adapter("Tinker Cookbook", "tinker-cookbook", (TINKER,)),
-    Adapter("OpenPipe ART", "openpipe-art", ART),
-    Adapter("Cosmos-RL", "cosmos-rl", COSMOS),
+    Adapter(
+        "TRL",
+        "trl",
+        calls.trl("grpo", GROUP, before="0.16", default=True, scale_rewards=True),
+        trl_old("grpo, scale_rewards=True", GROUP, default=True, scale_rewards=True),
+        trl_old("grpo, scale_rewards=False", PLAIN, scale_rewards=False),
+        trl("grpo, scale_rewards=group", GROUP, default=True, scale_rewards="group"),
+        trl("grpo, scale_rewards=batch", BATCH, scale_rewards="batch"),
+        trl("grpo, scale_rewards=none", PLAIN, scale_rewards="none"),
+        calls.trl(
+            "grpo, normalize_then_sum",
+            {},
+            reached="multi_objective_aggregation='normalize_then_sum'",
+            since="0.27",
+            scale_rewards="group",
+            multi_objective_aggregation="normalize_then_sum",
+        ),
+        calls.trl_rloo("rloo", RLOO, default=True, normalize_advantages=False),
+        calls.trl_rloo(
+            "rloo, normalize_advantages",
+            {},
+            reached="RLOOTrainer, normalize_advantages=True",
+            normalize_advantages=True,
+        ),
+        calls.trl_worker("async_grpo", GROUP_STD_0 | {"eps": 1e-8}),
+    ),
+    Adapter(
+        "verl",
+        "verl",
+        *(calls.verl(name, {"estimator": name}) for name in VERL_NAMES.split()),
+        *(calls.verl(name, {}) for name in ("gdpo", "reinforce_plus_plus_baseline")),
+        calls.verl("grpo_passk", {}, before="0.5"),
+        calls.verl("grpo_passk", {}, since="0.5", config={}),
+        NO_STD,
+    ),
+    Adapter(
+        "OpenRLHF",
+        "openrlhf",
+        calls.openrlhf("group_norm", GRPO),
+        calls.openrlhf("dr_grpo", DR_GRPO),
+        calls.openrlhf("rloo", RLOO),
+        calls.openrlhf("reinforce_baseline", ADVANTAGE_STD | {"ddof": 0}),
+    ),
+    Adapter(
+        "ms-swift",
+        "ms-swift",
+        swift("grpo, scale_rewards=group", GROUP, default=True, scale_rewards="group"),
+        swift("grpo, scale_rewards=batch", BATCH, scale_rewards="batch"),
+        swift("grpo, scale_rewards=none", PLAIN, scale_rewards="none"),
+        swift("rloo, scale_rewards=none", RLOO, scale_rewards="none"),
+        swift(
+            "reinforce_plus_plus, scale_rewards=batch",
+            ADVANTAGE_STD,
+            scale_rewards="batch",
+        ),
+        calls.swift("grpo, scale_rewards=gdpo", {}, since="4.0", scale_rewards="gdpo"),
+        swift_old("grpo, scale_rewards=True", GROUP, scale_rewards=True),
+        swift_old("grpo, scale_rewards=False", PLAIN, scale_rewards=False),
+        calls.swift("grpo", GROUP, before="3.3", scale_rewards=True),
+        calls.swift_dynamic("grpo dynamic (by id)", GROUP),
+    ),
+    Adapter(
+        "AReaL",
+        "areal",
+        areal("group mean, group std", GROUP | DIVIDED),
+        areal("group mean, batch std", ADVANTAGE_STD | DIVIDED, std_level="batch"),
+        areal("group mean, no std", DR_GRPO, std_level=None),
+        areal_one_out("leave one out, no std", RLOO, std_level=None),
+        areal_one_out("leave one out, group std", ONE_OUT_STD),
+        areal(
+            "batch mean, batch std (NormConfig's defaults)",
+            {"estimator": "batch_mean/batch_std"} | DIVIDED,
+            mean_level="batch",
+            std_level="batch",
+        ),
+    ),
+    Adapter("SkyRL", "skyrl-train", *SKYRL),
+    Adapter(
+        "SkyRL",
+        "skyrl",
+        *SKYRL,
+        calls.skyrl("maxrl", {}),
+        # `normalize` asks for a second normalization
+        calls.skyrl_agent("skyrl-agent tinker grpo", {}, default=True),
+    ),
+    Adapter(
+        "miles",
+        "miles-rl",
+        *(
+            calls.miles(
+                f"grpo, grpo_std_normalization={divides}",
+                declared,
+                default=divides,
+                grpo_std_normalization=divides,
+            )
+            for divides, declared in ((True, GRPO), (False, DR_GRPO))
+        ),
+    ),
+    Adapter(
+        "OAT",
+        "oat-llm",
+        calls.oat("grpo", GRPO),
+        calls.oat("drgrpo", DR_GRPO),
+        oat_math("grpo (run_math_rl)", GRPO),
+        oat_math("drgrpo (run_math_rl)", DR_GRPO),
+    ),
+    Adapter("RLinf", "rlinf", calls.rlinf("grpo", GRPO)),
+    Adapter(
+        "Unsloth",
+        "unsloth-zoo",
+        *(
+            calls.unsloth(
+                f"mlx grpo, scale_rewards={scale}",
+                declared,
+                default=scale == "group",
+                scale_rewards=scale,
+            )
+            for scale, declared in (("group", GROUP), ("batch", BATCH), ("none", PLAIN))
+        ),
+    ),
+    Adapter(
+        "torchtune", "torchtune", calls.torchtune("grpo (recipe)", GROUP, default=True)
+    ),
+    Adapter(
+        "Tunix",
+        "google-tunix",
+        calls.tunix("grpo", GRPO, default=True),
+        tunix_old("grpo", GRPO, places=TUNIX_GRPO, default=True),
+        calls.tunix("rloo", RLOO, places=TUNIX_RLOO),
+        calls.tunix("drgrpo", DR_GRPO, places=TUNIX_DR_GRPO),
+        tunix_old("agentic_grpo", GRPO, places=TUNIX_AGENTIC),
+    ),
+    Adapter(
+        "Trinity-RFT",
+        "trinity-rft",
+        calls.trinity_task("grpo", GRPO, default=True, since="0.3"),
+        calls.trinity_batch("grpo", GRPO, default=True, before="0.3"),
+        calls.trinity_batch("grpo_verl", GRPO, since="0.3"),
+        calls.trinity_batch("rloo", RLOO, places=TRINITY_RLOO),
+        calls.verl("grpo", GRPO, reached="grpo", default=True),
+        calls.verl("rloo", RLOO, reached="rloo"),
+    ),
+    Adapter(
+        "siiRL",
+        "siirl",
+        *(calls.verl(name, {"estimator": name}) for name in ("grpo", "rloo", "opo")),
+        NO_STD,
+    ),
+    Adapter(
+        "Tinker Cookbook",
+        "tinker-cookbook",
+        calls.tinker("compute_advantages", DR_GRPO, default=True),
+    ),
+    Adapter(
+        "OpenPipe ART",
+        "openpipe-art",
+        calls.art("local backend", GROUP_STD_0, default=True, before="0.4"),
+        calls.art(
+            "local backend", GROUP_STD_0, default=True, since="0.4", scale_rewards=True
+        ),
+        calls.art_native("tinker_native backend", GRPO),
+    ),
+    Adapter(
+        "Cosmos-RL",
+        "cosmos-rl",
+        calls.cosmos("grpo, unbiased=False", GROUP_STD_0, default=True, unbiased=False),
+        calls.cosmos(
+            "grpo, unbiased=True",
+            {"scale": "none"},
+            reached="unbiased_advantage = true",
+            unbiased=True,
+        ),
+    ),
 )

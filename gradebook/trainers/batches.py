@@ -13,7 +13,11 @@ import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import SimpleNamespace
 from typing import Any
+
+import numpy as np
+import torch
 
 from gradebook.cases.link import encode, query_string
 from gradebook.cases.scenario import SANDBOX, case
@@ -186,6 +190,75 @@ def checked(rewards: Rewards, answer: Any) -> Advantages:
             kind = "NaN" if math.isnan(advantage) else "infinity"
             raise Unusable(f"returned {kind}")
     return values
+
+
+class Rows:
+    """A step's rewards in the shapes that trainers take.
+
+    groups     rewards by prompt: a number, None, or a list, one for each function
+    size       the configured group size: that of the largest group
+    prompt     each row's prompt, a whole number
+    functions  rewards [R, functions], NaN where one is missing
+    weights    one for each reward function
+    """
+
+    def __init__(
+        self,
+        groups: Rewards,
+        weights: Sequence[float] | None = None,
+        dtype: torch.dtype = torch.float32,
+    ) -> None:
+        self.groups = groups
+        self.size = max(map(len, groups))
+        self.prompt = [number for number, group in enumerate(groups) for _ in group]
+        rows = [r if isinstance(r, (list, tuple)) else [r] for r in flat(groups)]
+        each = [[math.nan if v is None else float(v) for v in row] for row in rows]
+        self.functions = torch.tensor(each, dtype=dtype)
+        self.weights = torch.tensor(weights or [1.0] * len(each[0]))
+
+    @property
+    def rewards(self) -> torch.Tensor:
+        """Rewards [R] of the one function."""
+        if self.functions.shape[1] > 1:
+            raise TypeError("one reward function")
+        return self.functions[:, 0]
+
+    def lists(self) -> list[list[float]]:
+        """Rewards by prompt, NaN where one is missing."""
+        return self.by_prompt(self.rewards.double().tolist())
+
+    def by_prompt(self, rows: Sequence[Any]) -> list[list[Any]]:
+        """What each row has, by prompt."""
+        values = iter(rows)
+        return [[next(values) for _ in group] for group in self.groups]
+
+    def tokens(self) -> tuple[torch.Tensor, torch.Tensor, np.ndarray]:
+        """Rewards on the last of four tokens [R, 4], a full mask, prompts."""
+        scores = torch.zeros(len(self.prompt), 4, dtype=self.functions.dtype)
+        scores[:, -1] = self.rewards
+        mask = torch.ones(scores.shape, dtype=torch.int64)
+        return scores, mask, np.array(self.prompt)
+
+    def samples(self) -> list[list[Sample]]:
+        """Each row as an object, by prompt."""
+        return [[Sample(reward) for reward in group] for group in self.lists()]
+
+
+class Sample(SimpleNamespace):
+    """A rollout, with what trainers keep of it beside its reward."""
+
+    def __init__(self, reward: float) -> None:
+        super().__init__(
+            reward=reward,
+            action_mask=torch.ones(4),
+            messages_and_choices=[],
+            exchanges=[],
+            tools=None,
+            additional_histories=[],
+        )
+
+    def get_reward_value(self, args: object) -> float:
+        return self.reward
 
 
 SENT = ("baseline", "scale", "ddof", "eps", "lone_row", "spread_about")

@@ -1,200 +1,162 @@
-"""How groups of rewards reach the trainers' functions, and what the table of
-adapters says of each. A call takes a cut function, rows and settings, and gives
-advantages [R]."""
+"""How each trainer's functions are reached: the settings that lead there, the places
+where they have stood, and how they are called. A call takes a cut function, rows and
+settings, and gives advantages [R]."""
 
 from __future__ import annotations
 
 import inspect
-import math
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import MagicMock
 
 import numpy as np
 import torch
 
-from gradebook.trainers.batches import Rewards
-from gradebook.trainers.cut import Cut, Files, Module, NotCut, Silent
-from gradebook.trainers.releases import numbers
+from gradebook.trainers.batches import Rows, flat
+from gradebook.trainers.cut import Cut, at
+
+PARTS = "args accelerator model strategy rollout reward algo advantage kl_ctl"
+SIZES = ("num_generations", "n_samples_per_prompt", "num_samples", "group_size")
+OFF = (
+    *("kl_in_reward", "dynamic_num_samples", "packing_samples", "remove_std_bias"),
+    *("no_std_norm", "no_advantage_std_norm"),
+)
+NONE = (
+    *("reward_clip_range", "clip_range", "overlong_buffer_len", "std_threshold"),
+    *("stop_properly_penalty_coef", "rank_penalty", "custom_reward_post_process_func"),
+)
+USUAL: dict[str, Any] = {
+    **dict.fromkeys(OFF, False),
+    **dict.fromkeys(NONE),
+    "beta": 0.0,
+    "value": 0.0,
+    "gamma": 1.0,
+    "epsilon": 1e-6,
+    "device": "cpu",
+    "training": True,
+    "rewards_normalization": True,
+    "std_cal_level": "group",
+    "advantage_estimator": "grpo",
+    "multi_objective_aggregation": "sum_then_normalize",
+    "reward_func_names": [],
+    "_metrics": MagicMock(),
+    "_logs": MagicMock(),
+}
+"""What the functions ask their trainers for, beside an adapter's settings."""
 
 
-class Rows:
-    """A step's rewards in the shapes that trainers take.
-
-    groups   rewards by prompt: a number, None, or a list, one for each function
-    size     the configured group size: that of the largest group
-    prompt   each row's prompt, a whole number
-    weights  one for each reward function
-    """
-
-    def __init__(
-        self,
-        groups: Rewards,
-        weights: Sequence[float] | None = None,
-        dtype: torch.dtype = torch.float32,
-    ) -> None:
-        self.groups, self.dtype = groups, dtype
-        self.size = max(map(len, groups))
-        self.prompt = [number for number, group in enumerate(groups) for _ in group]
-        rows = [row for group in groups for row in group]
-        values = [r if isinstance(r, (list, tuple)) else [r] for r in rows]
-        self.each = [[math.nan if v is None else float(v) for v in r] for r in values]
-        self.weights = torch.tensor(weights or [1.0] * len(self.each[0]))
-
-    def functions(self) -> torch.Tensor:
-        """Rewards [R, functions], NaN where one is missing."""
-        return torch.tensor(self.each, dtype=self.dtype)
-
-    def rewards(self) -> torch.Tensor:
-        """Rewards [R] of the one function."""
-        if len(self.each[0]) > 1:
-            raise TypeError("one reward function")
-        return self.functions()[:, 0]
-
-    def lists(self) -> list[list[float]]:
-        """Rewards by prompt, NaN where one is missing."""
-        return self.by_prompt(self.rewards().double().tolist())
-
-    def by_prompt(self, rows: Sequence[Any]) -> list[list[Any]]:
-        """What each row has, by prompt."""
-        values = iter(rows)
-        return [[next(values) for _ in group] for group in self.groups]
-
-    def tokens(self) -> tuple[torch.Tensor, torch.Tensor, np.ndarray]:
-        """Rewards on the last of four tokens [R, 4], a full mask, prompts."""
-        rewards = self.rewards()
-        scores = torch.zeros(len(rewards), 4, dtype=self.dtype)
-        scores[:, -1] = rewards
-        mask = torch.ones(len(rewards), 4, dtype=torch.int64)
-        return scores, mask, np.array(self.prompt)
+def trainer(cut: Cut, rows: Rows, **settings: Any) -> Any:
+    """Stands for the trainer's `self`, and for the parts of its configuration."""
+    of_rows = dict.fromkeys(SIZES, rows.size) | {
+        "rollout_batch_size": len(rows.groups),
+        "reward_weights": rows.weights,
+        "reward_funcs": [None] * len(rows.weights),
+    }
+    return cut.trainer(PARTS, **USUAL | of_rows | settings)
 
 
-LATEST = "9999"
-"""Before it is every version."""
-
-
-@dataclass(frozen=True)
-class Function:
-    """One function of a trainer, under one choice of its settings.
-
-    setting    what was chosen, in the trainer's own words
-    places     "file name" where it has stood, or "file name after before" for
-               statements of it; the first that is there counts
-    call       how it is called: cut function, rows, settings -> advantages [R]
-    declared   the computation that its documentation asks for
-    reached    the settings that reach it
-    default    whether a user meets it without choosing it
-    settings   what `call` is given beside the rows
-    since, before  the versions it is good for
-    untold     laws that these numbers cannot tell, as what stands for a
-               missing library rounds differently
-    """
-
-    setting: str
-    places: tuple[str, ...]
-    call: Callable[..., Any]
-    declared: Mapping[str, Any]
-    reached: str
-    default: bool = False
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    since: str = "0"
-    before: str = LATEST
-    untold: tuple[str, ...] = ()
-
-    def cut(self, files: Files, version: str) -> Cut:
-        """The function in a release's files. Raises NotCut."""
-        if not numbers(self.since) <= numbers(version) < numbers(self.before):
-            raise NotCut(f"not in {version}")
-        for place in self.places:
-            path, name, *ends = place.split()
-            with suppress(NotCut):
-                module = Module(path, files)
-                reach = module.statements if ends else module.method
-                run, line = reach(name, *ends)
-                return Cut(run, module, f"{path}:{line}", name.lstrip("."))
-        raise NotCut(f"none of {', '.join(self.places)}")
-
-    def run(
-        self,
-        cut: Cut,
-        groups: Rewards,
-        weights: Sequence[float] | None = None,
-        dtype: torch.dtype = torch.float32,
-    ) -> list[list[float]]:
-        """Its advantages for rewards by prompt, as float64."""
-        rows = Rows(groups, weights, dtype)
-        advantages = self.call(cut, rows, **self.settings)
-        if isinstance(advantages, torch.Tensor):
-            advantages = advantages.double()
-        values = np.asarray(advantages, dtype=np.float64)
-        if values.shape != (len(rows.prompt),):
-            shape = " by ".join(map(str, values.shape))
-            raise ValueError(f"{len(rows.prompt)} rows in, {shape} advantages out")
-        return rows.by_prompt(values.tolist())
-
-
-@dataclass(frozen=True)
-class Adapter:
-    trainer: str
-    package: str
-    functions: tuple[Function, ...]
+def positional(cut: Cut, *values: Any) -> Any:
+    """Calls it with None for what else a release asks for."""
+    return cut.run(*values, *[None] * (cut.run.__code__.co_argcount - len(values)))
 
 
 # One group at a time
 
 
-def each_group(cut: Cut, rows: Rows, **trainer: Any) -> list[float]:
-    """With what the trainer holds before the rewards, where it is a method."""
-    owner = [cut.trainer(**trainer)] if trainer else []
+def each_group(cut: Cut, rows: Rows, **settings: Any) -> list[float]:
+    """With the trainer before the rewards, where it is a method."""
+    owner = [trainer(cut, rows, **settings)] if "." in cut.name else []
     return [a for rewards in rows.lists() for a in cut.run(*owner, rewards)]
 
 
+art_native = at("TinkerNativeBackend", "art/tinker_native/data.py compute_advantages")(
+    each_group
+)
+cosmos = at(
+    "unbiased_advantage = false",
+    "cosmos_rl/dispatcher/algo/grpo.py GRPO.compute_advantage",
+    eps=1e-6,
+)(each_group)
+
+
+TRL_WORKER = "trl/experimental/async_grpo/async_rollout_worker.py ._score_group"
+
+
+@at(
+    "AsyncGRPOTrainer",
+    f"{TRL_WORKER} all_rewards total_calls",
+    f"{TRL_WORKER} all_rewards samples",
+)
 def trl_worker(cut: Cut, rows: Rows) -> list[float]:
-    worker, advantages = cut.trainer(reward_weights=rows.weights), []
-    for group in rows.by_prompt(rows.functions().double().tolist()):
+    worker, advantages = trainer(cut, rows), []
+    for group in rows.by_prompt(rows.functions.double().tolist()):
         columns = [list(column) for column in zip(*group)]
         advantages += cut.run(self=worker, all_rewards=columns)["advantages"].tolist()
     return advantages
 
 
+TRINITY_GRPO = "trinity/algorithm/advantage_fn/grpo_advantage.py"
+
+
+@at(
+    "algorithm.advantage_fn={name}",
+    f"{TRINITY_GRPO} GRPOGroupedAdvantage.calculate_group_advantage",
+)
 def trinity_task(cut: Cut, rows: Rows) -> list[float]:
-    algorithm = cut.trainer(
-        epsilon=1e-6, std_threshold=None, rank_penalty=None, std_cal_level="group"
-    )
-    advantages = []
-    for group in rows.lists():
-        mask = torch.ones(4)
-        experiences = [SimpleNamespace(reward=r, action_mask=mask) for r in group]
-        cut.run(algorithm, "task", experiences)
-        advantages += [float(each.advantages[-1]) for each in experiences]
-    return advantages
+    groups = rows.samples()
+    for group in groups:
+        cut.run(trainer(cut, rows), "task", group)
+    return [float(sample.advantages[-1]) for sample in flat(groups)]
 
 
 # All groups, by prompt
 
 
-def by_id(cut: Cut, rows: Rows, **settings: Any) -> torch.Tensor:
+def tokens(cut: Cut, rows: Rows, **settings: Any) -> torch.Tensor:
     """verl and its descendants: rewards on the last token, prompt ids."""
-    if "config" not in inspect.signature(cut.run).parameters:
-        settings.pop("config", None)
     return cut.run(*rows.tokens(), **settings)[0][:, -1]
 
 
+verl = at(
+    "algorithm.adv_estimator={name}",
+    "verl/trainer/ppo/core_algos.py compute_{name}_outcome_advantage",
+    "siirl/dag_worker/core_algos.py compute_{name}_outcome_advantage",
+    "siirl/workers/dag_worker/core_algos.py compute_{name}_outcome_advantage",
+    "trinity/trainer/verl/core_algos.py compute_{name}_outcome_advantage",
+)(tokens)
+skyrl = at(
+    "trainer.algorithm.advantage_estimator={name}",
+    "skyrl_train/utils/ppo_utils.py compute_{name}_outcome_advantage",
+    "skyrl/backends/skyrl_train/utils/ppo_utils.py compute_{name}_outcome_advantage",
+    "skyrl/backends/skyrl_train/utils/ppo_utils.py compute_{name}_advantage",
+)(tokens)
+
+
+@at(
+    "algorithm.advantage_fn={name}",
+    f"{TRINITY_GRPO} GRPOAdvantageFn.__call__",
+)
 def trinity_batch(cut: Cut, rows: Rows) -> torch.Tensor:
     rewards, mask, index = rows.tokens()
     batch = {"token_level_rewards": rewards, "response_mask": mask}
     step = SimpleNamespace(batch=batch, non_tensor_batch={"uid": index})
-    cut.run(cut.trainer(epsilon=1e-6), step)
+    cut.run(trainer(cut, rows), step)
     return batch["advantages"][:, -1]
 
 
+SWIFT = "swift/rl_core/advantage.py"
+
+
+@at(
+    "a number of samples that varies by prompt",
+    f"{SWIFT} compute_advantages_dynamic",
+)
 def swift_dynamic(cut: Cut, rows: Rows) -> torch.Tensor:
     prompts, requests = map(str, rows.prompt), map(str, range(len(rows.prompt)))
-    return cut.run(rows.functions(), rows.weights, list(prompts), list(requests))[0]
+    return cut.run(rows.functions, rows.weights, list(prompts), list(requests))[0]
 
 
+@at("rl.train", "tinker_cookbook/rl/data_processing.py compute_advantages")
 def tinker(cut: Cut, rows: Rows) -> torch.Tensor:
     groups = [
         SimpleNamespace(get_total_rewards=lambda rewards=rewards: rewards)
@@ -203,174 +165,162 @@ def tinker(cut: Cut, rows: Rows) -> torch.Tensor:
     return torch.cat(cut.run(groups))
 
 
-class Trajectories(list):
-    """Of one prompt, as OpenPipe ART has them."""
-
-    @property
-    def trajectories(self) -> Trajectories:
-        return self
-
-
-def art(cut: Cut, rows: Rows) -> list[float]:
-    empty: dict[str, Any] = {"exchanges": [], "tools": None, "additional_histories": []}
-    groups = [
-        Trajectories(
-            SimpleNamespace(reward=reward, messages_and_choices=[], **empty)
-            for reward in rewards
-        )
-        for rewards in rows.lists()
-    ]
-    advantages: dict[int, float] = {}
-
+@at(
+    "LocalBackend",
+    "art/preprocessing/tokenize.py tokenize_trajectory_groups",
+    "art/local/tokenize.py tokenize_trajectory_groups",
+)
+def art(cut: Cut, rows: Rows, **settings: Any) -> list[float]:
     def keep(*values: Any, **named: Any) -> list[Any]:
+        """Leaves a row's advantage, a float, with its messages."""
         arguments = (*values, *named.values())
-        (trajectory,) = (a for a in arguments if hasattr(a, "messages_and_choices"))
-        place = id(trajectory.messages_and_choices)
-        advantages[place] = named["advantage"] if named else values[2]
+        row = next(a for a in arguments if hasattr(a, "messages_and_choices"))
+        row.messages_and_choices += [a for a in arguments if isinstance(a, float)]
         return []
 
     for name in ("tokenize_trajectory", "assemble_vllm_training_sequences"):
         cut.module[name] = keep
     cut.module["History"] = cut.module["LegacyHistory"] = SimpleNamespace
-    parameters = inspect.signature(cut.run).parameters
-    scaled = {"scale_rewards": True} if "scale_rewards" in parameters else {}
-    list(cut.run(None, groups, True, **scaled))
-    places = [id(each.messages_and_choices) for group in groups for each in group]
-    return [advantages.get(place, 0.0) for place in places]
+    groups = rows.samples()
+    list(cut.run(None, groups, True, **settings))
+    return [sum(sample.messages_and_choices) for sample in flat(groups)]
 
 
 # All rows, in groups of one size by position
 
 
-def trl(cut: Cut, rows: Rows, **settings: Any) -> torch.Tensor:
-    trainer = cut.trainer(
-        "args",
+def statements(cut: Cut, rows: Rows, **settings: Any) -> torch.Tensor:
+    """Of a trainer's method."""
+    return cut.run(
+        self=trainer(cut, rows, **settings),
         num_generations=rows.size,
-        reward_weights=rows.weights,
-        reward_funcs=[None] * len(rows.weights),
-        reward_clip_range=None,
-        beta=0.0,
-        **{"multi_objective_aggregation": "sum_then_normalize"} | settings,
-    )
-    variables = {"num_generations": rows.size, "mode": "train", "device": "cpu"}
-    variables |= {"rewards_per_func": rows.functions()}
-    return cut.run(self=trainer, **variables)["advantages"]
+        mode="train",
+        device="cpu",
+        rewards_per_func=rows.functions,
+        rewards=(rows.functions * rows.weights).nansum(1),
+    )["advantages"]
 
 
+GENERATE = "._generate_and_score_completions rewards_per_func process_slice"
+trl = at(
+    "scale_rewards={scale_rewards!r}",
+    f"trl/trainer/grpo_trainer.py {GENERATE}",
+    "trl/trainer/grpo_trainer.py ._prepare_inputs rewards_per_func process_slice",
+    "trl/trainer/grpo_trainer.py .compute_loss rewards_per_func per_token_loss",
+)(statements)
+trl_rloo = at("RLOOTrainer", f"trl/trainer/rloo_trainer.py {GENERATE}")(statements)
+SWIFT_TRAINER = "swift/trainers/rlhf_trainer/grpo_trainer.py"
+
+
+@at(
+    "--advantage_estimator {name} --scale_rewards {scale_rewards}",
+    f"{SWIFT} compute_advantages",
+    "swift/rlhf_trainers/grpo_trainer.py ._compute_advantages",
+    f"{SWIFT_TRAINER} ._compute_advantages",
+    f"{SWIFT_TRAINER} ._prepare_batch_inputs rewards process_slice",
+    f"{SWIFT_TRAINER} ._prepare_batch_inputs rewards template",
+    f"{SWIFT_TRAINER} {GENERATE}",
+    advantage_estimator="{name}",
+)
 def swift(cut: Cut, rows: Rows, **settings: Any) -> torch.Tensor:
     if cut.name == "compute_advantages":
-        return cut.run(rows.functions(), rows.weights, rows.size, **settings)[0]
-    trainer = cut.trainer(
-        "args accelerator model",
-        **settings,
-        num_generations=rows.size,
-        reward_weights=rows.weights,
-        reward_func_names=[],
-        device="cpu",
-        training=True,
-        kl_in_reward=False,
-        dynamic_num_samples=False,
-        _metrics=Silent(),
-        _logs=Silent(),
-    )
+        return cut.run(rows.functions, rows.weights, rows.size, **settings)[0]
     if cut.name == "_compute_advantages":
-        more: list[Any] = [[]] * (cut.run.__code__.co_argcount - 3)  # 3.8 takes none
-        return cut.run(trainer, [], rows.functions(), *more)
-    # Statements of releases up to 3.7.
-    trainer.scale_rewards = bool(settings["scale_rewards"])
-    rewards = (rows.functions() * rows.weights).nansum(1)
-    variables = {"rewards": rewards, "rewards_per_func": rows.functions()}
-    return cut.run(self=trainer, device="cpu", **variables)["advantages"]
+        return positional(cut, trainer(cut, rows, **settings), [], rows.functions)
+    return statements(cut, rows, **settings)
 
 
+OPENRLHF = "openrlhf/trainer/ppo_utils/experience_maker.py"
+
+
+@at(
+    "--algo.advantage.estimator {name}",
+    f"{OPENRLHF} .compute_advantages_and_returns",
+    f"{OPENRLHF} .process_experiences",
+    estimator="{name}",
+)
 def openrlhf(cut: Cut, rows: Rows, estimator: str) -> torch.Tensor:
     """One experience of all rows."""
-    maker = cut.trainer(
-        "args strategy rollout reward algo advantage kl_ctl",
-        estimator=estimator,
-        advantage_estimator=estimator,
-        n_samples_per_prompt=rows.size,
-        gamma=1.0,
-        value=0.0,
-        no_std_norm=False,
-        no_advantage_std_norm=False,
-        clip_range=None,
-        reward_clip_range=None,
-        overlong_buffer_len=None,
-        stop_properly_penalty_coef=None,
-        packing_samples=False,
-    )
-    rewards, mask = rows.rewards(), torch.ones(len(rows.prompt), 4, dtype=torch.bool)
+    maker = trainer(cut, rows, estimator=estimator, advantage_estimator=estimator)
+    mask = torch.ones(len(rows.prompt), 4, dtype=torch.bool)
     step = SimpleNamespace(
-        index=list(range(len(rewards))),
-        rewards=rewards,
+        index=list(range(len(rows.prompt))),
+        rewards=rows.rewards,
         action_mask=mask,
         kl=torch.zeros(mask.shape),  # log-probabilities are float32
-        info={"reward": rewards, "num_actions": mask.shape[1]},
+        info={"reward": rows.rewards, "num_actions": 4},
     )
     step.to_device = lambda device: step
     parameters = inspect.signature(cut.run).parameters
-    old = {"gamma": 1.0, "lambd": 1.0} if "kwargs" in parameters else {}  # up to 0.7
+    old = {"gamma": 1.0, "lambd": 1.0} if "kwargs" in parameters else {}
     result = cut.run(maker, [step], **old)
     return result[1][0] if isinstance(result, tuple) else step.advantages[:, -1]
 
 
+@at(
+    "reward_norm: mean_level={mean_level}, std_level={std_level}",
+    "areal/utils/data.py Normalization",
+    std_unbiased=True,
+    eps=1e-5,
+)
 def areal(cut: Cut, rows: Rows, **levels: Any) -> torch.Tensor:
     """The class that normalizes rewards."""
-    config = cut.trainer(**levels, std_unbiased=True, group_size=rows.size, eps=1e-5)
-    return cut.run(config)(rows.rewards())
+    return cut.run(trainer(cut, rows, **levels))(rows.rewards)
 
 
-def miles(cut: Cut, rows: Rows, grpo_std_normalization: bool) -> list[float]:
-    manager = cut.trainer(
-        "args",
-        advantage_estimator="grpo",
-        rewards_normalization=True,
-        grpo_std_normalization=grpo_std_normalization,
-        n_samples_per_prompt=rows.size,
-        rollout_batch_size=len(rows.groups),
-        custom_reward_post_process_func=None,
-    )
-    samples = [
-        SimpleNamespace(get_reward_value=lambda args, value=value: value)
-        for group in rows.lists()
-        for value in group
-    ]
-    return cut.run(manager, samples)[1]
+@at("--advantage-estimator grpo", "miles/ray/rollout.py ._post_process_rewards")
+def miles(cut: Cut, rows: Rows, **settings: Any) -> list[float]:
+    return cut.run(trainer(cut, rows, **settings), flat(rows.samples()))[1]
 
 
+@at(
+    "skyrl-agent with Tinker",
+    "skyrl-agent/skyrl_agent/integrations/tinker/tinker_train.py"
+    " compute_advantages_grpo",
+)
 def skyrl_agent(cut: Cut, rows: Rows) -> list[float]:
-    rewards = [reward for group in rows.lists() for reward in group]
-    return cut.run(rewards, group_size=rows.size, normalize=True)
+    return cut.run(flat(rows.lists()), group_size=rows.size, normalize=True)
 
 
-def oat(cut: Cut, rows: Rows, critic_type: str) -> torch.Tensor:
-    learner = cut.trainer(
-        "args", num_samples=rows.size, critic_type=critic_type, remove_std_bias=False
-    )
-    masks = [None] * (cut.run.__code__.co_argcount - 2)  # 0.0.9 takes none
-    return cut.run(learner, rows.rewards()[:, None], *masks)
+@at(
+    "--critic_type {name}",
+    "oat/algorithms/ppo.py .compute_monte_carlo_advantages",
+    critic_type="{name}",
+)
+def oat(cut: Cut, rows: Rows, **settings: Any) -> torch.Tensor:
+    return positional(cut, trainer(cut, rows, **settings), rows.rewards[:, None])
 
 
+@at("algorithm.adv_type=grpo", "rlinf/algorithms/advantages.py compute_grpo_advantages")
 def rlinf(cut: Cut, rows: Rows) -> torch.Tensor:
     mask = torch.ones(4, len(rows.prompt), dtype=torch.bool)
-    return cut.run(rewards=rows.rewards(), loss_mask=mask, group_size=rows.size)[0][-1]
+    return cut.run(rewards=rows.rewards, loss_mask=mask, group_size=rows.size)[0][-1]
 
 
-def unsloth(cut: Cut, rows: Rows, scale: str) -> np.ndarray:
+@at(
+    "on MLX, scale_rewards={scale_rewards!r}",
+    "unsloth_zoo/mlx/grpo.py group_advantages",
+)
+def unsloth(cut: Cut, rows: Rows, scale_rewards: str) -> np.ndarray:
     weights = rows.weights.tolist()
-    return cut.run(rows.functions().numpy(), weights, rows.size, scale)[0]
+    return cut.run(rows.functions.numpy(), weights, rows.size, scale_rewards)[0]
 
 
+@at(
+    "recipe dev/grpo_full_finetune_distributed",
+    "recipes/dev/grpo_full_finetune_distributed.py"
+    " .generate_trajectory rewards seq_lens",
+)
 def torchtune(cut: Cut, rows: Rows) -> torch.Tensor:
     return cut.run(
-        rewards=rows.rewards().reshape(-1, rows.size),
+        rewards=rows.rewards.reshape(-1, rows.size),
         batch_size=len(rows.prompt) // rows.size,
         grpo_size=rows.size,
         responses=None,
     )["advantages"]
 
 
+@at("{name}", "tunix/rl/algo_core.py compute_advantages")
 def tunix(cut: Cut, rows: Rows) -> np.ndarray:
     """NumPy stands for JAX."""
-    return cut.run(rows.rewards().numpy(), rows.size)
+    return cut.run(rows.rewards.numpy(), rows.size)

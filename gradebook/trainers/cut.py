@@ -15,12 +15,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from types import CodeType
 from typing import Any
+from unittest.mock import MagicMock
 
 import numpy as np
 import torch
+
+from gradebook.trainers.batches import Advantages, Rewards, Rows
+from gradebook.trainers.releases import numbers
 
 REAL = {*sys.stdlib_module_names, "torch", "numpy", "typing_extensions"}
 """Packages that a cut function may use as they are."""
@@ -33,22 +38,9 @@ class NotCut(AttributeError):
     """A name is not where the adapter looks for it, or not in a trainer's `self`."""
 
 
-class Silent:
-    """Stands for loggers and metrics: takes every call, gives itself back."""
-
-    def __getattr__(self, name: str) -> Silent:
-        return self
-
-    def __call__(self, *values: object, **named: object) -> Silent:
-        return self
-
-    __getitem__ = __call__
-    __iter__ = None  # or a loop over it would never end
-
-
 STUBS: dict[str, Any] = {
     "__name__": "__main__",
-    "logger": Silent(),
+    "logger": MagicMock(),
     "jax": None,
     "jnp": np,
     # verl 0.6.0 to 0.7.0 asks for a device and gets a module, unless
@@ -148,7 +140,7 @@ class Module(dict):
 
     def _foreign(self, module: str, name: str) -> Any:
         if name == "logger":
-            return Silent()
+            return MagicMock()
         if module.partition(".")[0] in REAL:
             loaded = import_module(module)
             return getattr(loaded, name) if name else loaded
@@ -272,3 +264,87 @@ class _Trainer:
     def __getattr__(self, name: str) -> Any:
         method, _ = self._module.method("." + name)
         return lambda *values, **named: method(self, *values, **named)
+
+
+class Function:
+    """One function of a trainer, under one choice of its settings.
+
+    setting    what was chosen, in the trainer's own words
+    declared   the computation that its documentation asks for
+    call       how it is called: cut function, rows, settings -> advantages [R]
+    reached    the settings that reach it
+    places     "file name" where it has stood, or "file name after before" for
+               statements of it; the first that is there counts
+    default    whether a user meets it without choosing it
+    since, before  the versions it is good for
+    untold     laws that these numbers cannot tell, as what stands for a
+               missing library rounds differently
+    settings   what `call` is given beside the rows
+
+    Text may hold {name}, the setting's first word, and in `reached` any setting.
+    """
+
+    def __init__(
+        self,
+        setting: str,
+        declared: Mapping[str, Any],
+        *,
+        call: Callable[..., Any],
+        reached: str,
+        places: Sequence[str],
+        default: bool = False,
+        since: str = "0",
+        before: str = "9999",
+        untold: Sequence[str] = (),
+        **settings: Any,
+    ) -> None:
+        name = setting.replace(",", " ").split()[0]
+        self.setting, self.declared, self.call = setting, declared, call
+        self.reached = reached.format(name=name, **settings)
+        self.places = [place.format(name=name) for place in places]
+        self.default, self.since, self.before = default, since, before
+        self.untold = untold
+        self.settings = {
+            key: value.format(name=name) if isinstance(value, str) else value
+            for key, value in settings.items()
+        }
+
+    def cut(self, files: Files, version: str) -> Cut:
+        """The function in a release's files. Raises NotCut."""
+        if not numbers(self.since) <= numbers(version) < numbers(self.before):
+            raise NotCut(f"not in {version}")
+        for place in self.places:
+            path, name, *ends = place.split()
+            with suppress(NotCut):
+                module = Module(path, files)
+                reach = module.statements if ends else module.method
+                run, line = reach(name, *ends)
+                return Cut(run, module, f"{path}:{line}", name.lstrip("."))
+        raise NotCut(f"none of {', '.join(self.places)}")
+
+    def run(
+        self,
+        cut: Cut,
+        groups: Rewards,
+        weights: Sequence[float] | None = None,
+        dtype: torch.dtype = torch.float32,
+    ) -> Advantages:
+        """Its advantages for rewards by prompt, as float64."""
+        rows = Rows(groups, weights, dtype)
+        advantages = self.call(cut, rows, **self.settings)
+        if isinstance(advantages, torch.Tensor):
+            advantages = advantages.double()
+        values = np.asarray(advantages, dtype=np.float64)
+        if values.shape != (len(rows.prompt),):
+            shape = " by ".join(map(str, values.shape))
+            raise ValueError(f"{len(rows.prompt)} rows in, {shape} advantages out")
+        return rows.by_prompt(values.tolist())
+
+
+def at(
+    reached: str, *places: str, **settings: Any
+) -> Callable[[Callable[..., Any]], partial[Function]]:
+    """Makes a call the functions that stand at one of these places: each is given
+    its setting, what is declared, and more of what a Function has."""
+    every = {"reached": reached, "places": places, **settings}
+    return lambda call: partial(Function, call=call, **every)

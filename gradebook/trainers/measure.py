@@ -32,10 +32,9 @@ from typing import Any
 
 from gradebook.analysis.law_check import BROKEN, NOT_MEASURED
 from gradebook.core.errors import refuse
-from gradebook.trainers.adapters import ADAPTERS
+from gradebook.trainers.adapters import ADAPTERS, Adapter
 from gradebook.trainers.batches import BATCHES
-from gradebook.trainers.calls import Adapter, Function
-from gradebook.trainers.cut import Cut, Files, NotCut
+from gradebook.trainers.cut import Cut, Files, Function, NotCut
 from gradebook.trainers.probe import Probe, examine, probe
 from gradebook.trainers.releases import DATA, measured, numbers
 
