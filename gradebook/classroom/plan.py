@@ -11,16 +11,11 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import zip_longest
 
+from gradebook.bugs import BUGS
+from gradebook.cases import reports
+from gradebook.cases import scenario as cases
 from gradebook.cases.link import encode
-from gradebook.cases.scenario import (
-    Scenario,
-    bug,
-    by_stage,
-    by_trainer,
-    load,
-    names,
-    variants,
-)
+from gradebook.cases.scenario import Scenario, load
 from gradebook.cases.schema import Lesson
 from gradebook.cases.state import start
 from gradebook.core.errors import refuse
@@ -43,11 +38,13 @@ class Step:
     trains    the step opens the bug's training runs, and no case
     page      the page to open, where it is neither a case nor training runs
     ask       the question, as it stands on the page
+    answer    the right choice, where there is one
     usual     the tempting answer
     why       why it tempts
     truth     the answer, and why it holds
     do        what to do after the reveal
     next      the case to open when there is time left, or ''
+    place     the place in the hour; 0 for a step outside it
     """
 
     title: str
@@ -59,11 +56,13 @@ class Step:
     page: str = ""
     ask: str = ""
     choices: tuple[str, ...] = ()
+    answer: int | None = None
     usual: str = ""
     why: str = ""
     truth: str = ""
     do: str = ""
     next: str = ""
+    place: int = 0
 
     @property
     def question(self) -> str:
@@ -78,6 +77,7 @@ OPENING = Step(
     ask="Four answers to one prompt earn 1, 0, 0 and 1. What happens to the"
     " advantage of the first when the second earns 1 as well?",
     choices=("It shrinks", "It stays the same", "It grows"),
+    answer=0,
     usual="It stays the same, as its own reward does.",
     why="An advantage reads like a score of the answer. It is a comparison:"
     " the mean rises, so the first answer stands less far above it.",
@@ -103,29 +103,20 @@ CLOSING = Step(
 )
 
 
-@dataclass(frozen=True)
-class Shelved:
-    """A plan on the shelf: its title, and its bugs in teaching order."""
-
-    title: str
-    bugs: tuple[str, ...]
-
-
-HOUR, OWN = "hour", "own"
+HOUR, OWN = "The hour", "Bugs that I choose"
 """The plan that the scenario files describe, and the lead's own choice."""
 
 
 @lru_cache
-def shelf() -> dict[str, Shelved]:
-    """The plans by name, today's hour first: then for each trainer and each
-    stage its bugs, where there are two or more."""
-    bugs_of_hour = dict.fromkeys(step.bug for step in _of_the_hour())
-    plans = {HOUR: Shelved("The hour", tuple(bugs_of_hour))}
-    for kind, shelved in (("trainer", by_trainer()), ("stage", by_stage())):
+def shelf() -> dict[str, tuple[str, ...]]:
+    """The plans by title, each with its bugs in teaching order: the hour first, then
+    each trainer and each stage with two bugs or more."""
+    plans = {HOUR: tuple(dict.fromkeys(step.bug for step in _of_the_hour()))}
+    shelves = {"Trainer": cases.by_trainer(), "Stage": cases.by_stage()}
+    for kind, shelved in shelves.items():
         for name, bugs in shelved.items():
             if len(bugs) > 1:
-                title = f"{kind.capitalize()}: {name}"
-                plans[f"{kind}-{name}"] = Shelved(title, bugs)
+                plans[f"{kind}: {name}"] = bugs
     return plans
 
 
@@ -149,7 +140,7 @@ def plan(bugs: Iterable[str] = (), minutes: int = MINUTES) -> tuple[Step, ...]:
     if not chosen and minutes == MINUTES:
         held = _of_the_hour()
     else:
-        held = _fitting(chosen or shelf()[HOUR].bugs, minutes)
+        held = _fitting(chosen or shelf()[HOUR], minutes)
     steps, begin = [], 0
     for step in (OPENING, *held, CLOSING):
         steps.append(replace(step, begin=begin))
@@ -162,21 +153,24 @@ def query(scenario: str, covered: bool = True) -> dict[str, str]:
     return encode(start(load(scenario)), covered)
 
 
-def about_training(bug: str) -> tuple[str, tuple[str, ...], int]:
-    """The question about the bug's training runs with the slider at its default,
-    its choices, and the right one."""
-    runs = study(bug)
-    choices = tuple(c[:1].upper() + c[1:] for c in runs.measured.choices)
-    asked = question(runs, runs.slider.default, load(bug).engine_names)
-    return asked, choices, KINDS.index(runs.answer)
+@lru_cache(maxsize=1024)
+def asked(name: str) -> Step | None:
+    """The step with the question of this name: of a case, a report of "Bug or not?",
+    a training run, or of how a plan opens and closes. None where there is none."""
+    if report := reports.named(name):
+        claim, truth = report.source.claim, report.truth
+        return Step("Bug or not?", ask=claim, choices=reports.CHOICES, answer=truth)
+    bug = name.removeprefix(TRAINING)
+    if bug != name and bug in studied():
+        return _training(bug)
+    if name in cases.names():
+        return _case(load(name))
+    return next((s for s in (OPENING, CLOSING) if s.question == name), None)
 
 
 def _of_the_hour() -> list[Step]:
-    """The cases and the training runs that have a place in the hour."""
-    lessons = [(case.plan, _case(case)) for case in map(load, names())]
-    lessons += [(study(bug).plan, _training(bug)) for bug in studied()]
-    placed = [(plan.place, step) for plan, step in lessons if plan and plan.place]
-    return [step for _, step in sorted(placed, key=lambda pair: pair[0])]
+    steps = [step for bug in BUGS for step in _steps(bug) if step.place]
+    return sorted(steps, key=lambda step: step.place)
 
 
 def _fitting(bugs: Sequence[str], minutes: int) -> list[Step]:
@@ -185,7 +179,7 @@ def _fitting(bugs: Sequence[str], minutes: int) -> list[Step]:
     if minutes < least(bugs):
         raise refuse(f"at least {least(bugs)} for {len(bugs)} bugs", minutes, "minutes")
     room = minutes - OPENING.minutes - CLOSING.minutes
-    by_bug = [_steps(bug(name).name) for name in bugs]
+    by_bug = [_steps(cases.bug(name).name) for name in bugs]
     kept = {steps[0]: steps[0].minutes for steps in by_bug}
     for turn in zip_longest(*(steps[1:] for steps in by_bug)):
         for step in filter(None, turn):
@@ -202,30 +196,40 @@ def _fitting(bugs: Sequence[str], minutes: int) -> list[Step]:
 def _steps(name: str) -> list[Step]:
     """All that can be taught of a bug: its report, the cases that have notes
     for a lead, and its training runs."""
-    main, *others = variants(name)
+    main, *others = cases.variants(name)
     steps = [_case(case) for case in (main, *(case for case in others if case.plan))]
-    trained = name in studied() and study(name).plan
-    return [*steps, _training(name)] if trained else steps
+    if name in studied() and study(name).plan:
+        steps.append(_training(name))
+    return steps
 
 
 def _training(name: str) -> Step:
-    asked, choices, answer = about_training(name)
-    title = f"Does it matter? {load(name).title}"
-    truth = f"{choices[answer]}. {study(name).why}"
-    step = Step(title, bug=name, trains=True, ask=asked, choices=choices, truth=truth)
-    return _taught(step, study(name).plan)
+    """The question about the training runs, with the slider at its default."""
+    runs, names = study(name), load(name).engine_names
+    choices = tuple(c[:1].upper() + c[1:] for c in runs.measured.choices)
+    answer = KINDS.index(runs.answer)
+    step = Step(
+        f"Does it matter? {load(name).title}",
+        bug=name,
+        trains=True,
+        ask=question(runs, runs.slider.default, names),
+        choices=choices,
+        answer=answer,
+        truth=f"{choices[answer]}. {runs.why}",
+    )
+    return _taught(step, runs.plan)
 
 
 def _case(case: Scenario) -> Step:
-    main, asked = load(case.bug).title, case.prediction
-    title = f"{main}: {case.title}" if case.variant else main
+    main, predicted = load(case.bug).title, case.prediction
     step = Step(
-        title,
+        f"{main}: {case.title}" if case.variant else main,
         bug=case.bug,
         scenario=case.name,
-        ask=asked.question,
-        choices=asked.choices,
-        truth=f"{asked.choices[asked.answer]}. {asked.why}",
+        ask=predicted.question,
+        choices=predicted.choices,
+        answer=predicted.answer,
+        truth=f"{predicted.choices[predicted.answer]}. {predicted.why}",
     )
     return _taught(step, case.plan)
 
@@ -234,11 +238,5 @@ def _taught(step: Step, lesson: Lesson | None) -> Step:
     """The step with what a lead says about it."""
     if lesson is None:
         return step
-    return replace(
-        step,
-        minutes=lesson.minutes,
-        usual=step.choices[lesson.usual] + ".",
-        why=lesson.why,
-        do=lesson.do,
-        next=lesson.next,
-    )
+    usual = f"{step.choices[lesson.usual]}."
+    return replace(step, **vars(lesson) | {"usual": usual})

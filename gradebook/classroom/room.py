@@ -14,22 +14,26 @@ from contextlib import contextmanager
 from typing import Any
 
 from sqlalchemy import delete, func, select, update
-from sqlalchemy.orm import Session, selectinload
+from sqlalchemy.orm import Session, selectinload, sessionmaker
 
 from gradebook.classroom.store import (
     GONE,
     LOOKED,
+    MOST_SEATS,
+    NOBODY,
     Position,
     Room,
     Seat,
-    Store,
     hashed,
-    new_code,
+    opened,
 )
 from gradebook.core.errors import GradebookError, refuse
 
+ALPHABET = "CDFGHJKMNPQRTVWX34679"
+"""Of a room's code. No two of these look alike, and they spell no words."""
+LENGTH = 6
+"""Characters of a room's code: 21 to the power of 6 is 86 million codes."""
 MOST_ROOMS = 1000
-MOST_SEATS = 500
 MOST_QUESTIONS = 200
 MOST_CHOICES = 20
 LONGEST_LINK = 65_536
@@ -43,14 +47,15 @@ SHARED = 0.25
 
 
 class Rooms:
-    """The rooms of one database. A question goes by its scenario's name.
+    """The rooms of the database at a URL. A question goes by its scenario's name.
 
     What a lead does takes the lead's own seat. Methods raise GradebookError
     for a room that is not open, and for a lead's act by anybody else.
     """
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    def __init__(self, url: str = "") -> None:
+        self.engine = opened(url)
+        self._begin = sessionmaker(self.engine, expire_on_commit=False).begin
         self._known: dict[str, tuple[float, Room]] = {}
         self._wrote: Counter[str] = Counter()
 
@@ -63,27 +68,19 @@ class Rooms:
         now, wrote = time.time(), self._wrote[code]
         since, room = self._known.get(code, (now - SHARED, None))
         if not 0 <= now - since < SHARED:
-            with self._store.begin() as database:
-                seats = [selectinload(Room.seats)]
-                room = database.get(Room, code, options=seats)
+            with self._begin() as database:
+                room = database.get(Room, code, options=[selectinload(Room.seats)])
             if room is None:
                 self._known.pop(code, None)
             elif wrote == self._wrote[code]:
                 self._known[code] = now, room
         return room
 
-    def room(self, code: str) -> Room:
-        """The room as it stands, as `read` has it."""
-        room = self.read(code)
-        if room is None:
-            raise refuse("a room that is open", code, "room")
-        return room
-
     def room_of(self, seat: str) -> str:
         """The room that this browser leads or has joined, the last one of
         several, unless it left; '' for none."""
         taken = select(Seat.code).where(Seat.seat == hashed(seat), Seat.heard > 0)
-        with self._store.begin() as database:
+        with self._begin() as database:
             return database.scalar(taken.order_by(Seat.heard.desc())) or ""
 
     def heard(self, code: str, seat: str) -> bool:
@@ -93,7 +90,7 @@ class Rooms:
         mine = (Seat.code == code, Seat.seat == hashed(seat), Seat.heard > 0)
         silent = (Room.code == code, Room.touched < now - GONE)
         here = select(Seat).where(*mine).exists()
-        with self._store.begin() as database:
+        with self._begin() as database:
             # The room's row first, as in every change; but seldom: all wait for it.
             database.execute(update(Room).where(*silent, here).values(touched=now))
             heard = update(Seat).where(*mine).values(heard=now)
@@ -110,15 +107,13 @@ class Rooms:
         """
         now = time.time()
         learners = (Seat.code == code, ~Seat.leads, Seat.heard >= now - GONE)
-        with self._store.begin() as database:
+        with self._begin() as database:
             room = _locked(database, code)
-            mine = database.get(Seat, (code, hashed(seat)))
-            most = MOST_SEATS if room.most is None else room.most
-            is_new = mine is None or not mine.heard
-            if is_new and room.locked:
-                raise GradebookError(key="room", expected="a room that is not locked")
-            if is_new and _count(database, Seat, *learners) >= most:
-                raise GradebookError(key="room", expected=f"at most {most} learners")
+            if not _seat(database, code, seat).heard:
+                _require(not room.locked, "room", "a room that is not locked")
+                most = MOST_SEATS if room.most is None else room.most
+                is_free = _count(database, Seat, *learners) < most
+                _require(is_free, "room", f"at most {most} learners")
             taken = Seat(code=code, seat=hashed(seat), heard=now, question=question)
             database.merge(taken)
 
@@ -140,17 +135,16 @@ class Rooms:
         if not LOOKED <= choice < MOST_CHOICES:
             raise refuse(f"a choice from 0 to {MOST_CHOICES - 1}", choice, "vote")
         with self._changed(code) as (database, room):
-            mine = database.get(Seat, (code, hashed(seat)))
-            if question in room.revealed:
-                raise GradebookError(key="vote", expected="a vote before the reveal")
-            if mine is None or not mine.heard:
-                raise GradebookError(key="vote", expected="a seat that has joined")
-            if mine.votes.get(question) == LOOKED:
-                expected = "a vote before a look at the answer"
-                raise GradebookError(key="vote", expected=expected)
-            if question not in mine.votes and len(mine.votes) >= MOST_QUESTIONS:
-                expected = f"at most {MOST_QUESTIONS} questions"
-                raise GradebookError(key="vote", expected=expected)
+            mine = _seat(database, code, seat)
+            before = mine.votes.get(question)
+            fits = before is not None or len(mine.votes) < MOST_QUESTIONS
+            for holds, expected in (
+                (question not in room.revealed, "a vote before the reveal"),
+                (mine.heard > 0, "a seat that has joined"),
+                (before != LOOKED, "a vote before a look at the answer"),
+                (fits, f"at most {MOST_QUESTIONS} questions"),
+            ):
+                _require(holds, "vote", expected)
             mine.votes = {**mine.votes, question: choice}
 
     # The lead's side
@@ -160,16 +154,14 @@ class Rooms:
 
         Raises GradebookError when the database is full of rooms that somebody uses.
         """
-        now = time.time()
-        with self._store.begin() as database:
+        now, code = time.time(), ""
+        with self._begin() as database:
             if _count(database, Room) >= MOST_ROOMS:
                 database.execute(delete(Room).where(Room.touched < now - IDLE))
-            if _count(database, Room) >= MOST_ROOMS:
-                expected = f"at most {MOST_ROOMS} rooms on a server"
-                raise GradebookError(key="room", expected=expected)
-            code = new_code()
-            while database.get(Room, code):
-                code = new_code()
+            is_free = _count(database, Room) < MOST_ROOMS
+            _require(is_free, "room", f"at most {MOST_ROOMS} rooms on a server")
+            while not code or database.get(Room, code) is not None:
+                code = "".join(secrets.choice(ALPHABET) for _ in range(LENGTH))
             database.add(Room(code=code, token=secrets.token_urlsafe(16), touched=now))
             database.flush()
             database.add(Seat(code=code, seat=hashed(lead), leads=True, heard=now))
@@ -185,8 +177,7 @@ class Rooms:
     def take(self, code: str, key: str, seat: str) -> None:
         """The browser leads, too. Raises GradebookError for a wrong key."""
         with self._changed(code) as (database, room):
-            if room.key != hashed(key):
-                raise refuse("the key in the lead's own link", key, "room")
+            _require(room.key == hashed(key), "room", "the key in the lead's own link")
             lead = Seat(code=code, seat=hashed(seat), leads=True, heard=time.time())
             database.merge(lead)
 
@@ -216,34 +207,25 @@ class Rooms:
         """The room as it was opened, for the next class: its code, its link
         and its lead stay."""
         with self._led(code, lead) as (database, room):
-            learners = (Seat.code == code, ~Seat.leads)
-            database.execute(delete(Seat).where(*learners))
+            database.execute(delete(Seat).where(Seat.code == code, ~Seat.leads))
             room.revealed, room.place, room.ends = [], None, None
 
-    def move(
-        self,
-        code: str,
-        lead: str,
-        page: str,
-        question: str,
-        link: str = "",
-        stage: str = "",
-    ) -> None:
-        """The lead stands there, as a Position says it.
+    def move(self, code: str, lead: str, *place: str) -> None:
+        """The lead stands at `place`: what a Position is made of, in its order.
 
         Raises GradebookError for a link of more than LONGEST_LINK
         characters.
         """
-        position = Position(page, question, link, stage)
-        if len(link) > LONGEST_LINK:
+        position, room = Position(*place), self.read(code)
+        if len(position.link) > LONGEST_LINK:
             raise refuse(f"at most {LONGEST_LINK} characters", "more", "link")
-        if self.room(code).position != position:
+        if room is None or room.position != position:
             self.change(code, lead, place=vars(position))
 
     def sweep(self) -> None:
         """Deletes the rooms that showed no sign of life for KEPT seconds."""
         silent = Room.touched < time.time() - KEPT
-        with self._store.begin() as database:
+        with self._begin() as database:
             database.execute(delete(Room).where(silent))
 
     # Inside
@@ -251,7 +233,7 @@ class Rooms:
     @contextmanager
     def _changed(self, code: str) -> Iterator[tuple[Session, Room]]:
         """A transaction that changes the room, which is read anew after it."""
-        with self._store.begin() as database:
+        with self._begin() as database:
             yield database, _locked(database, code)
         self._wrote[code] += 1
         self._known.pop(code, None)
@@ -259,15 +241,19 @@ class Rooms:
     @contextmanager
     def _led(self, code: str, lead: str) -> Iterator[tuple[Session, Room]]:
         with self._changed(code) as (database, room):
-            seat = database.get(Seat, (code, hashed(lead)))
-            if seat is None or not seat.leads:
-                raise GradebookError(key="room", expected="a room that you lead")
+            leads = _seat(database, code, lead).leads
+            _require(leads, "room", "a room that you lead")
             yield database, room
 
     def _sits(self, code: str, seat: str, **values: Any) -> None:
         mine = (Seat.code == code, Seat.seat == hashed(seat))
         with self._changed(code) as (database, _):
             database.execute(update(Seat).where(*mine).values(values))
+
+
+def _require(holds: bool, key: str, expected: str) -> None:
+    if not holds:
+        raise GradebookError(key=key, expected=expected)
 
 
 def _locked(database: Session, code: str) -> Room:
@@ -279,6 +265,10 @@ def _locked(database: Session, code: str) -> Room:
         raise refuse("a room that is open", code, "room")
     room.touched = time.time()
     return room
+
+
+def _seat(database: Session, code: str, seat: str) -> Seat:
+    return database.get(Seat, (code, hashed(seat))) or NOBODY
 
 
 def _count(database: Session, table: type[Room] | type[Seat], *where: Any) -> int:

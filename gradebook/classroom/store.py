@@ -1,5 +1,4 @@
-"""Where rooms are kept: an SQL database, SQLite in the user's data folder
-unless a URL names another.
+"""The tables of rooms, in an SQL database.
 
 One schema and one SQL serve SQLite and PostgreSQL. Tokens of browsers are
 stored hashed, so that a copy of the database leads no room.
@@ -8,14 +7,11 @@ stored hashed, so that a copy of the database leads no room.
 from __future__ import annotations
 
 import hashlib
-import secrets
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from threading import Lock
 from typing import Any
 
 from platformdirs import user_data_path
@@ -23,8 +19,10 @@ from sqlalchemy import (
     JSON,
     Column,
     Connection,
+    Engine,
     ForeignKey,
     Integer,
+    QueuePool,
     Table,
     create_engine,
     event,
@@ -35,32 +33,23 @@ from sqlalchemy import (
 from sqlalchemy.orm import (
     DeclarativeBase,
     Mapped,
-    Session,
     attribute_keyed_dict,
     mapped_column,
     relationship,
 )
 
-from gradebook.core.errors import GradebookError
+from gradebook.core.errors import refuse
 
 VERSION = 4
 """Of the tables. Rooms last a day at most, so those of an earlier version are
 dropped."""
 ONE_AT_A_TIME = 0x67726164
 """PostgreSQL's lock for servers that start together."""
+MOST_SEATS = 500
 GONE = 60.0
 """Seconds after which a silent seat no longer counts as in the room."""
 LOOKED = -1
 """The choice of a seat that looked at the answer: no vote."""
-ALPHABET = "CDFGHJKMNPQRTVWX34679"
-"""No two of these look alike, and they spell no words."""
-LENGTH = 6
-"""Characters of a room's code: 21 to the power of 6 is 86 million codes."""
-
-
-def new_code(length: int = LENGTH) -> str:
-    """A code that nobody can guess from another."""
-    return "".join(secrets.choice(ALPHABET) for _ in range(length))
 
 
 def hashed(token: str) -> str:
@@ -73,7 +62,7 @@ def hashed(token: str) -> str:
 
 @dataclass(frozen=True)
 class Position:
-    """Where the lead is: the page's name in its address, the scenario there, the
+    """Where the lead is: the page's name in its address, the question there, the
     lead's state as the query of a link, and the stage that is open."""
 
     page: str
@@ -148,90 +137,56 @@ class Room(Base):
         return Position(**self.place) if self.place else None
 
     @cached_property
-    def counts(self) -> Mapping[str, Mapping[int, int]]:
+    def counts(self) -> Mapping[str, Counter[int]]:
         """How many seats made each choice, by question."""
         counts: defaultdict[str, Counter[int]] = defaultdict(Counter)
         for seat in self.seats.values():
             for question, choice in seat.votes.items():
                 if choice != LOOKED:
                     counts[question][choice] += 1
-        return dict(counts)
+        return counts
 
     @cached_property
-    def present(self) -> Mapping[str, int]:
+    def present(self) -> Counter[str]:
         """The learners that were heard of in the last GONE seconds, by the question
         that they see."""
         since = time.time() - GONE
         seats = [s for s in self.seats.values() if not s.leads and s.heard >= since]
         return Counter(seat.question for seat in seats)
 
-    @property
-    def here(self) -> int:
-        """All learners that are present."""
-        return sum(self.present.values())
+    def seat(self, token: str) -> Seat:
+        """The browser's seat; NOBODY where it has none."""
+        return self.seats.get(hashed(token), NOBODY)
 
-    def seat(self, seat: str) -> Seat | None:
-        """This browser's seat."""
-        return self.seats.get(hashed(seat))
 
-    def led_by(self, seat: str) -> bool:
-        """This browser leads the room."""
-        mine = self.seat(seat)
-        return mine is not None and mine.leads
-
-    def votes(self, seat: str) -> dict[str, int]:
-        """What the browser chose, by question; LOOKED where it has no vote."""
-        mine = self.seat(seat)
-        return mine.votes if mine else {}
-
-    def follows(self, seat: str) -> bool:
-        """The browser follows the lead; so it begins."""
-        mine = self.seat(seat)
-        return mine is None or mine.follows
-
-    def answers(self, question: str) -> int:
-        """How many votes the question has."""
-        return sum(self.counts.get(question, {}).values())
+NOBODY = Seat(leads=False, heard=0.0, question="", follows=True, votes={})
+"""The seat of whoever is not in the room."""
 
 
 # The database
 
 
-class Store:
-    """An open database, its tables made.
+def opened(url: str = "") -> Engine:
+    """The database, its tables made.
 
     url  '' for SQLite in the user's data folder
 
     Raises GradebookError for a database of a newer Gradebook.
     """
-
-    def __init__(self, url: str = "") -> None:
-        if not url:
-            folder = user_data_path("gradebook", appauthor=False, ensure_exists=True)
-            url = f"sqlite:///{folder / 'rooms.db'}"
-        self.engine = create_engine(url, pool_size=16)
-        self._turn: AbstractContextManager[Any] = nullcontext()
-        if self.engine.dialect.name == "sqlite":
-            # SQLite has one writer, and who finds it busy only tries again.
-            self._turn = Lock()
-            event.listen(self.engine, "connect", _set_up_sqlite)
-            event.listen(self.engine, "begin", _begin_sqlite)
-        with self.begin() as database:
-            _make_tables(database.connection())
-
-    def close(self) -> None:
-        """Ends every connection."""
-        self.engine.dispose()
-
-    @contextmanager
-    def begin(self) -> Iterator[Session]:
-        """A transaction, which is kept when it ends without an error."""
-        with (
-            self._turn,
-            Session(self.engine, expire_on_commit=False) as database,
-            database.begin(),
-        ):
-            yield database
+    if not url:
+        folder = user_data_path("gradebook", appauthor=False, ensure_exists=True)
+        url = f"sqlite:///{folder / 'rooms.db'}"
+    if url.startswith("sqlite"):
+        # SQLite has one writer, and who finds it busy only tries again. Here they
+        # wait for the one connection.
+        engine = create_engine(url, poolclass=QueuePool, pool_size=1, max_overflow=0)
+        event.listen(engine, "connect", _set_up_sqlite)
+        event.listen(engine, "begin", _begin_sqlite)
+    else:
+        engine = create_engine(url, pool_size=16)
+    with engine.begin() as database:
+        _make_tables(database)
+    return engine
 
 
 def _set_up_sqlite(connection: Any, _record: object) -> None:
@@ -253,8 +208,7 @@ def _make_tables(database: Connection) -> None:
     if inspect(database).has_table(versions.name):
         version = database.execute(select(versions.c.version)).scalar_one()
         if version > VERSION:
-            expected = f"version {VERSION}"
-            raise GradebookError(key="database", expected=expected, found=str(version))
+            raise refuse(f"version {VERSION}", version, "database")
         if version == VERSION:
             return
         for table in ("drafts", "votes", "reveals", "leads", "seats", "rooms"):

@@ -38,7 +38,6 @@ from streamlit.proto.BackMsg_pb2 import BackMsg  # noqa: E402
 from websockets.asyncio.client import connect  # noqa: E402
 
 from gradebook.classroom.room import Rooms  # noqa: E402
-from gradebook.classroom.store import Store  # noqa: E402
 
 CASE = "partial_groups"
 THINK = 5.0
@@ -153,10 +152,10 @@ def spread(times: list[float]) -> str:
 
 async def class_of(count: int, address: str, url: str, processes: list[int]) -> str:
     """A class of so many learners: one line of the table."""
-    rooms = Rooms(Store(url))
+    rooms = Rooms(url)
     lead_seat = secrets.token_urlsafe(12)
     code = rooms.open(lead_seat)
-    query = urlencode({"room": f"{code}.{rooms.room(code).token}"})
+    query = urlencode({"room": f"{code}.{rooms.read(code).token}"})
     path = f"{CASE}?v=1&s={CASE}&{query}"
     stream = address.replace("http", "ws") + "/_stcore/stream"
 

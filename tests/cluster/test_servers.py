@@ -25,7 +25,6 @@ from cluster.learner import Learner
 from websockets.exceptions import WebSocketException
 
 from gradebook.classroom.room import Rooms
-from gradebook.classroom.store import Store
 
 ROOT = Path(__file__).parents[2]
 LEARNERS = int(os.environ.get("GRADEBOOK_LEARNERS", "60"))
@@ -224,12 +223,10 @@ def test_no_browser_makes_up_its_address(cluster):
 
 def test_no_vote_and_no_room_is_lost_when_servers_go(cluster, url):
     servers, address = cluster
-    store = Store(url)
-    rooms = Rooms(store)
+    rooms = Rooms(url)
     code = rooms.open("lead")
-    place = {"page": PAGE, "question": f"report-{SEED}-0", "link": f"seed={SEED}"}
-    rooms.move(code, "lead", **place)
-    token = rooms.room(code).token
+    rooms.move(code, "lead", PAGE, f"report-{SEED}-0", f"seed={SEED}")
+    token = rooms.read(code).token
     query = urlencode({"room": f"{code}.{token}"})
     learners = [Learner(address, PAGE, query) for _ in range(LEARNERS)]
     acknowledged, back, seconds = {}, {}, []
@@ -263,14 +260,14 @@ def test_no_vote_and_no_room_is_lost_when_servers_go(cluster, url):
 
     asyncio.run(session())
     expected = Counter(acknowledged.values())
-    room = rooms.room(code)
+    room = rooms.read(code)
     assert room.counts[f"report-{SEED}-0"] == expected
-    assert expected.total() == LEARNERS and room.led_by("lead")
+    assert expected.total() == LEARNERS and room.seat("lead").leads
     for learner, choice in acknowledged.items():
-        votes = room.votes(learner.cookies["gradebook-seat"])
+        votes = room.seat(learner.cookies["gradebook-seat"]).votes
         assert votes == {f"report-{SEED}-0": choice}
         assert learner.cookies["gradebook_route"] != "two"
-    store.close()
+    rooms.engine.dispose()
     print(
         f"{len(seconds)} of {LEARNERS} learners lost their server: back after"
         f" {seconds[len(seconds) // 2]:.1f} s (p50), the last {seconds[-1]:.1f} s"

@@ -34,18 +34,17 @@ def at(visit, room):
 
 
 def counts(room, question=Q):
-    return rooms().room(room).counts.get(question, {})
+    return rooms().read(room).counts.get(question, {})
 
 
 def covered(page):
     return page.board["covered"]
 
 
-def asks(page, room, part, seat=None):
-    """What the page was drawn with of a part of the room's counts, and what the
-    server answers now, to this seat or to another."""
-    news_of = page.sent("room_news")
-    (drawn,) = (one for one in news_of if f"part={part}&" in one["asked"])
+def asks(page, room, seat=None):
+    """What the page was drawn with of the room's counts, and what the server answers
+    now, to this seat or to another."""
+    (drawn,) = page.sent("room_news")
     query = drawn.pop("asked").partition("?")[2]
     cookie = f"gradebook-seat={seat or page.app.session_state['seat']}"
     scope = {
@@ -177,49 +176,49 @@ def test_a_page_is_drawn_again_when_the_lead_goes_on(at, room, follows):
     """Counts change without it, and a lead's stage concerns followers."""
     at("the-lead")
     page = at("a-learner", follows=follows)
-    drawn, now = asks(page, room, "so_far")
+    drawn, now = asks(page, room)
     assert now == drawn and "0 answers so far" in now["said"]
     rooms().join(room, "another", Q)
     rooms().vote(room, "another", Q, 1)
-    now = asks(page, room, "so_far")[1]
+    now = asks(page, room)[1]
     assert now["draw"] == drawn["draw"] and "1 answer so far" in now["said"]
 
-    place = vars(rooms().room(room).position)
-    rooms().move(room, "the-lead", **place | {"stage": "score"})
-    drawn, now = asks(page, room, "so_far")
+    opened, question, link, _ = vars(rooms().read(room).position).values()
+    rooms().move(room, "the-lead", opened, question, link, "score")
+    drawn, now = asks(page, room)
     assert (now["draw"] != drawn["draw"]) == follows
     for act in (
-        lambda: rooms().move(room, "the-lead", **place | {"question": f"{Q}-tail"}),
+        lambda: rooms().move(room, "the-lead", opened, f"{Q}-tail", link),
         lambda: rooms().reveal(room, "the-lead", Q),
     ):
-        rooms().move(room, "the-lead", **place)
-        drawn, now = asks(page.run(), room, "so_far")
+        rooms().move(room, "the-lead", opened, question, link)
+        drawn, now = asks(page.run(), room)
         assert now["draw"] == drawn["draw"]
         act()
-        assert asks(page, room, "so_far")[1]["draw"] != drawn["draw"]
+        assert asks(page, room)[1]["draw"] != drawn["draw"]
     rooms().close(room, "the-lead")
-    assert asks(page, room, "so_far")[1]["draw"] == "closed"
+    assert asks(page, room)[1]["draw"] == "closed"
 
 
 def test_nobody_is_told_of_the_split_or_the_answer_before_the_reveal(at, room):
     """And no stranger, whether a code is a room."""
     lead, page = at("the-lead"), at("a-learner").answer(2)
-    for waits in (asks(page, room, "so_far")[1], asks(lead, room, "tally")[1]):
+    for waits in (asks(page, room)[1], asks(lead, room)[1]):
         assert "Negative" not in waits["said"] and "reveal" not in waits
     lead.click("room-reveal")
-    drawn, now = asks(lead, room, "tally")
+    drawn, now = asks(lead, room)
     assert now == drawn and "Negative: <b>1</b>, the answer" in now["said"]
     for code in (room, "CCCCCC"):
-        assert asks(lead, code, "tally", seat="a-stranger")[1] == news.CLOSED
+        assert asks(lead, code, seat="a-stranger")[1] == news.CLOSED
 
 
 def test_the_news_of_a_reveal_bring_the_board_before_the_page_is_drawn(at, room):
     """The faulty numbers are the engine's on the original batch, and the verdict
     is about the learner's own vote."""
     lead, page = at("the-lead"), at("a-learner").answer(2)
-    drawn = asks(page, room, "so_far")[0]
+    drawn = asks(page, room)[0]
     lead.click("room-reveal")
-    now = asks(page, room, "so_far")[1]
+    now = asks(page, room)[1]
     assert "Negative: <b>1</b>, yours, the answer" in now["said"]
     board = now["reveal"]
     faulty = gradebook.run(gradebook.bug(Q).engine, gradebook.load(Q).batch())
@@ -245,15 +244,15 @@ def test_what_a_plan_asks_on_another_page_is_voted_on(at, room, step):
         page, vote, skip = "consequences", "training-choice-less", "skip-training"
     lead = at("the-lead", page, **({"bug": step.bug} if step.trains else {}))
     assert vote not in lead.buttons
-    assert rooms().room(room).position.question == step.question
+    assert rooms().read(room).position.question == step.question
     learner = at("a-learner", page).click(vote)
-    assert rooms().room(room).counts == {step.question: {1: 1}}
+    assert rooms().read(room).counts == {step.question: {1: 1}}
     assert f"You said **{step.choices[1]}**" in learner.text
     assert vote in learner.buttons and step.truth not in learner.text
     lead.click("room-reveal")
     for seat in (lead, learner.run()):
         assert vote not in seat.buttons
-    lines = panel.results(rooms().room(room)).values.tolist()
+    lines = panel.results(rooms().read(room)).values.tolist()
     assert {line[0] for line in lines} == {step.ask.replace("-", "\u2212")}
     assert [line[1:3] for line in lines] == [*map(list, zip(step.choices, (0, 1, 0)))]
     right = [line[1] for line in lines if line[3] == "yes"]

@@ -93,7 +93,7 @@ def test_the_database_is_the_environments_the_secrets_or_a_file(
         opened = seat.rooms.__wrapped__()
     finally:
         config.set_option("secrets.files", files)
-    assert str(opened._store.engine.url) == expected
+    assert str(opened.engine.url) == expected
 
 
 FIRST_VISITS = """

@@ -35,7 +35,7 @@ def test_sessions_that_come_together_open_the_database_once(monkeypatch):
         opened.append(url)
         time.sleep(0.05)
 
-    monkeypatch.setattr("gradebook.classroom.store.Store", slow)
+    monkeypatch.setattr("gradebook.classroom.room.Rooms", slow)
     widgets.rooms.clear()
     with ThreadPoolExecutor(8) as sessions:
         rooms = [sessions.submit(widgets.rooms) for _ in range(8)]
@@ -65,9 +65,9 @@ def test_joining_by_the_code(sheet, visit, room):
     sheet.click("room-join")
     assert sheet.app.title[0].value == gradebook.load(Q).title
     assert f"Room **{room}**" in sheet.text
-    assert widgets.rooms().room(room).here == 1
+    assert widgets.rooms().read(room).present.total() == 1
     sheet.click("room-leave")
-    assert widgets.rooms().room(room).here == 0 and "oom **" not in sheet.text
+    assert not widgets.rooms().read(room).present and "oom **" not in sheet.text
 
 
 def test_the_leads_own_link_leads_on_another_device(led, visit, room):
@@ -88,14 +88,15 @@ def test_the_lead_locks_limits_times_and_resets_the_class(led, visit, room):
     led.widget("room-most").set_value(30)
     led.widget("room-ends").set_value(10)
     led.run()
-    kept = widgets.rooms().room(room)
+    kept = widgets.rooms().read(room)
     assert (kept.locked, kept.most) == (True, 30)
     assert "10 min left" in visit(Q, {"seat": "the-lead"}, room=room).text
     widgets.rooms().reveal(room, "the-lead", Q)
     assert "Negative" in led.run().text
     led.click("room-reset")
-    kept = widgets.rooms().room(room)
-    assert not (kept.counts or kept.revealed or kept.here) and kept.led_by("the-lead")
+    kept = widgets.rooms().read(room)
+    assert not (kept.counts or kept.revealed or kept.present)
+    assert kept.seat("the-lead").leads
 
 
 def test_the_results_as_csv_and_handout(led, room):
@@ -104,12 +105,12 @@ def test_the_results_as_csv_and_handout(led, room):
     for question, choice in ((Q, 2), *((r.question, 1) for r in reports)):
         rooms.vote(room, "a-learner", question, choice)
         rooms.reveal(room, "the-lead", question)
-    lines = panel.results(rooms.room(room))
+    lines = panel.results(rooms.read(room))
     assert [*lines] == ["question", "choice", "votes", "answer"]
     votes = {choice: tuple(rest) for _, choice, *rest in lines.values.tolist()[:3]}
     assert votes == {"Positive": (0, ""), "Zero": (0, ""), "Negative": (1, "yes")}
     asked = gradebook.load(Q).prediction.question
-    assert panel.handout(rooms.room(room)).count(escape(asked)) == 1
+    assert panel.handout(rooms.read(room)).count(escape(asked)) == 1
     (cells,) = re.findall(r"<td>The trainer.*?</td>", led.run().text)
     assert "prompt C: 2, beside 0 and 1" in cells
     for report in reports:
@@ -156,7 +157,7 @@ def test_whoever_sits_in_a_room_or_has_its_link_need_not_wait(
     monkeypatch.setattr(widgets.WRONG_CODES[of_all], "wait", lambda client: 17.0)
     rooms.join(room, "sits")
     other = rooms.open("sits")  # leads that one since
-    token = rooms.room(room).token
+    token = rooms.read(room).token
     assert len(token) >= 22
     for seat, address, comes_in in (
         ("sits", room, True),
@@ -210,7 +211,7 @@ def test_a_lead_takes_a_plan_from_the_shelf_or_makes_one(sheet):
         return {title.split(":")[0] for _, _, title in held[1:-1]}
 
     assert adds_up(60) >= {"Partial groups", "Zero-std KL"}
-    sheet.put("plan", "trainer-TRL")
+    sheet.put("plan", "Trainer: TRL")
     # TRL has three bugs; the plan still takes the hour.
     assert adds_up(60) == {"Swapped scale", "Unscored rows", "Zero-std KL"}
     sheet.put("minutes", 25)
@@ -218,7 +219,7 @@ def test_a_lead_takes_a_plan_from_the_shelf_or_makes_one(sheet):
     sheet.put("minutes", 17)
     # Four to open, five to close, three for each bug.
     assert "expected at least 18 for 3 bugs, found 17" in sheet.text
-    sheet.put("plan", "own")
+    sheet.put("plan", "Bugs that I choose")
     assert "Choose the bugs of your plan." in sheet.text
     sheet.put("bugs", ["fan_out"])
     assert adds_up(17) == {"Fan-out"}
@@ -265,6 +266,6 @@ def test_the_lead_sees_how_far_the_plan_has_come(led, room):
     # The hour's second case is on the same page, the third step on another.
     led.click("plan-next")
     assert f"Step 3 of {count}" in led.run().text
-    assert widgets.rooms().room(room).position.question == second.question
+    assert widgets.rooms().read(room).position.question == second.question
     led.click("plan-next")
-    assert widgets.rooms().room(room).position.question == third.question
+    assert widgets.rooms().read(room).position.question == third.question

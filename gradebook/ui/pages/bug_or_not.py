@@ -154,14 +154,14 @@ def _result(game: Quiz, standing: Standing | None) -> None:
     reports, answers = game.reports, game.answers
     if room:
         reports = tuple(r for r in reports if r.question in room.revealed)
-        mine = room.votes(seat.seat())
+        mine = room.seat(seat.seat()).votes
         answers = {r.number: mine[r.question] for r in reports if r.question in mine}
     if room and standing and standing.leads:
         right = votes = 0
         for report in reports:
             if report.truth is not None:
-                right += room.counts.get(report.question, {}).get(report.truth, 0)
-                votes += room.answers(report.question)
+                right += room.counts[report.question][report.truth]
+                votes += room.counts[report.question].total()
         st.markdown(
             f"**{right} of {votes} votes were right.** Under Results, the page Session"
             " has the votes on each report."

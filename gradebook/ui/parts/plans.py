@@ -22,17 +22,8 @@ from gradebook.ui.rooms import seat
 def plans() -> None:
     """The choice of a plan, and its steps. The address holds the choice."""
     keep: dict[str, Any] = {"bind": "query-params", "persist_state": "session"}
-    titles = {name: shelved.title for name, shelved in shelf().items()}
-    titles[OWN] = "Bugs that I choose"
     with st.container(horizontal=True, key="plan-choice"):
-        st.selectbox(
-            "Plan",
-            list(titles),
-            format_func=titles.__getitem__,
-            key="plan",
-            width=260,
-            **keep,
-        )
+        st.selectbox("Plan", [*shelf(), OWN], key="plan", width=260, **keep)
         st.number_input(
             "Minutes", 1, 480, MINUTES, step=5, key="minutes", width=140, **keep
         )
@@ -96,8 +87,7 @@ def onward(question: str) -> None:
 def _chosen() -> tuple[Step, ...]:
     """The plan that stands in the page's widgets; the hour before they were drawn.
     Raises GradebookError where it has too few minutes."""
-    plans = {name: shelved.bugs for name, shelved in shelf().items()}
-    plans |= {HOUR: (), OWN: keys.widget("bugs") or ()}
+    plans = shelf() | {HOUR: (), OWN: keys.widget("bugs") or ()}
     return plan(plans[keys.widget("plan") or HOUR], keys.widget("minutes") or MINUTES)
 
 

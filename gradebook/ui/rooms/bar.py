@@ -16,7 +16,7 @@ import streamlit as st
 
 from gradebook.cases.link import decode, encode, query_string
 from gradebook.cases.scenario import Scenario, load
-from gradebook.classroom.plan import CLOSING, OPENING
+from gradebook.classroom.plan import CLOSING, OPENING, asked
 from gradebook.core.errors import GradebookError
 from gradebook.ui import keys
 from gradebook.ui.parts import drafts, plans, words
@@ -30,7 +30,7 @@ from gradebook.ui.parts.address import (
 from gradebook.ui.parts.drafts import SKIPPED, Draft, Progress
 from gradebook.ui.parts.widget import choices
 from gradebook.ui.rooms import seat
-from gradebook.ui.rooms.news import news, question
+from gradebook.ui.rooms.news import news
 
 if TYPE_CHECKING:
     from gradebook.classroom.store import Position, Room
@@ -75,12 +75,12 @@ def about(
         return None
     with st.container(border=True, key="room-bar"):
         room = seat.here()
-        if room and room.led_by(seat.seat()):
+        if room and room.seat(seat.seat()).leads:
             return _lead(room, name)
         try:
             if room:
                 seat.rooms().join(room.code, seat.seat(), name)
-                room = seat.rooms().room(room.code)
+            if room := seat.here():
                 return _learner(room, name, text, scenario)
             text = (
                 f"Room **{words.plain(seat.code())}** is closed, and what it counted"
@@ -178,16 +178,16 @@ def move(page: str, question: str, link: str = "", stage: str = "") -> None:
 def _learner(room: Room, name: str, text: str, scenario: Scenario | None) -> Standing:
     """A learner's line with the votes, and the way to the lead, where that is at
     another question; on a bug's page also the lead's batch."""
-    vote = room.votes(seat.seat()).get(name)
-    place, asked = room.position, question(name)
+    mine, place, step = room.seat(seat.seat()), room.position, asked(name)
+    vote = mine.votes.get(name)
     if name:
         text = "Nobody sees who said what."
     if name in room.revealed:
         text = "The lead has revealed the answer."
     elif vote == SKIPPED:
         text = "You looked at the answer, so you have no vote here."
-    elif vote is not None and asked:
-        chosen = words.plain(asked.choices[vote])
+    elif vote is not None and step:
+        chosen = words.plain(step.choices[vote])
         text = f"You said **{chosen}**. You can change it until the reveal."
 
     def switch() -> None:
@@ -204,7 +204,7 @@ def _learner(room: Room, name: str, text: str, scenario: Scenario | None) -> Sta
 
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(f"Room **{room.code}**. {text}")
-        keys.show("room-follow", room.follows(seat.seat()))
+        keys.show("room-follow", mine.follows)
         st.toggle(
             "Follow the lead",
             key="room-follow",
@@ -234,11 +234,11 @@ def follow(page: str) -> dict[str, str] | None:
     """Takes a learner to the lead's question and stage, before the page is drawn:
     a follower once for each of the lead's moves, others when they ask. The lead's
     link where that is on this page already."""
-    room, seen, me = seat.here(), keys.SEEN.get(), seat.seat()
-    place = room.position if room and not room.led_by(me) else None
-    if room is None or place is None or place.heading == seen:
+    room, seen = seat.here(), keys.SEEN.get()
+    if room is None or room.position is None or room.position.heading == seen:
         return None
-    if seen is not True and not room.follows(me):
+    mine, place = room.seat(seat.seat()), room.position
+    if mine.leads or not (mine.follows or seen is True):
         return None
     keys.SEEN.put(place.heading)
     if place.page not in page_files():
@@ -259,7 +259,7 @@ def settle(code: str, own: str, progress: Progress, name: str) -> None:
     The board asks for it, outside of a session's run."""
     room = seat.rooms().read(code)
     if room and name in room.revealed:
-        progress.answer(name, room.votes(own).get(name, SKIPPED))
+        progress.answer(name, room.seat(own).votes.get(name, SKIPPED))
 
 
 # The vote of a plan's step that opens neither a case nor training runs: of the

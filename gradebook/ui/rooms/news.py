@@ -15,8 +15,7 @@ import asyncio
 import hashlib
 import math
 import time
-from collections.abc import Awaitable, Mapping
-from dataclasses import dataclass
+from collections.abc import Awaitable
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,11 +26,9 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 
-from gradebook.cases.reports import CHOICES, named
 from gradebook.cases.scenario import load, names
-from gradebook.classroom.plan import CLOSING, OPENING, TRAINING, about_training
-from gradebook.core.formatting import minus
-from gradebook.training.study import studied
+from gradebook.classroom.plan import asked
+from gradebook.core.formatting import counted, minus
 from gradebook.ui.board.view import lesson
 from gradebook.ui.parts import words
 from gradebook.ui.parts.drafts import SKIPPED, Draft, Guess, Progress
@@ -40,55 +37,6 @@ from gradebook.ui.security import own_path, seat_of
 
 if TYPE_CHECKING:
     from gradebook.classroom.store import Room
-
-# What a room can be asked
-
-
-@dataclass(frozen=True)
-class Question:
-    """A question as it stands on its page, with the right choice if there is one."""
-
-    text: str
-    choices: tuple[str, ...]
-    answer: int | None
-
-
-@lru_cache(maxsize=1024)
-def question(name: str) -> Question | None:
-    """The question of this name: of a case, a report of "Bug or not?", a training
-    run, or of how a plan opens and closes. None where there is none."""
-    if report := named(name):
-        return Question(report.source.claim, CHOICES, report.truth)
-    if name == OPENING.question:
-        return Question(OPENING.ask, OPENING.choices, 0)
-    if name == CLOSING.question:
-        return Question(CLOSING.ask, CLOSING.choices, None)
-    bug = name.removeprefix(TRAINING)
-    if bug != name and bug in studied():
-        return Question(*about_training(bug))
-    if name not in names():
-        return None
-    asked = load(name).prediction
-    return Question(asked.question, asked.choices, asked.answer)
-
-
-OF_A_DRAFT = ("epoch", "ack", "row", "lists", "history", "notes", "refused")
-"""Of a board's data, what belongs to one learner's draft."""
-
-
-@lru_cache(maxsize=512)
-def _revealed(name: str, vote: int | None) -> dict[str, Any] | None:
-    """What the board of the case shows after the reveal, on its original batch,
-    to a learner who voted so; None for a question without a board."""
-    if name not in names():
-        return None
-    progress = Progress({name: Guess(SKIPPED if vote is None else vote)})
-    board = lesson(Draft(load(name)), progress)
-    return {key: value for key, value in board.items() if key not in OF_A_DRAFT}
-
-
-# The news
-
 
 PROGRAM = Path(__file__).with_name("news.js").read_text("utf-8")
 _mount = st.components.v2.component(
@@ -115,16 +63,14 @@ def news(room: Room, name: str = "") -> None:
     room  as it was when the page was drawn
     name  of the question on the page, '' for none
     """
-    me = seat.seat()
-    part = "split" if name in room.revealed else "so_far"
-    if room.led_by(me) or not name:
-        part = "tally" if name else "heads"
-    path = own_path(f"/room-news/{quote(room.code)}")
-    asked = f"{path}?{urlencode({'part': part, 'question': name})}"
+    me, revealed = seat.seat(), name in room.revealed
+    is_wide = revealed and not room.seat(me).leads
+    query = urlencode({"question": name, "covered": int(not revealed)})
+    address = own_path(f"/room-news/{quote(room.code)}?{query}")
     _mount(
-        key=f"room-news-{part}",
-        data=[{"asked": asked, **_told(room, part, name, me)}],
-        width="stretch" if part == "split" else "content",
+        key=f"room-news-{'split' if is_wide else 'line'}",
+        data=[{"asked": address, **_told(room, name, me)}],
+        width="stretch" if is_wide else "content",
         on_draw_change=lambda: None,
     )
 
@@ -134,27 +80,26 @@ async def answer(request: Request) -> JSONResponse:
     as HTML, a text that changes when the page has to be drawn again, and the
     board after the reveal. A browser that is not in the room hears that it is
     closed."""
-    code, asked = request.path_params["room"], request.query_params
-    part, name = asked.get("part", ""), asked.get("question", "")
-    me = seat_of(request.cookies)
-    if not await run_in_threadpool(seat.rooms().heard, code, me):
-        return JSONResponse(CLOSED)
-    room = await run_in_threadpool(seat.rooms().read, code)
-    patience = 0.0 if room is None or room.led_by(me) else PACE * room.here
-    came, before = time.monotonic(), asked.get("have", "")
-    while True:
-        news = _told(room, part, name, me) if room else CLOSED
-        waited = time.monotonic() - came
-        if news["have"].split(".")[0] != before.split(".")[0] or waited > WAIT:
-            break
-        if news["have"] != before and waited > patience:
-            break
+    code, query = request.path_params["room"], request.query_params
+    name, before = query.get("question", ""), query.get("have", "")
+    me, came = seat_of(request.cookies), time.monotonic()
+
+    def sits() -> Room | None:
+        return seat.rooms().read(code) if seat.rooms().heard(code, me) else None
+
+    room = await run_in_threadpool(sits)
+    patience = 0.0
+    if room and not room.seat(me).leads:
+        patience = PACE * room.present.total()
+    while room:
+        news, waited = _told(room, name, me), time.monotonic() - came
+        is_new = news["have"] != before and waited > patience
+        if is_new or news["draw"] != before.split(".")[0] or waited > WAIT:
+            if query.get("covered") == "1" and name in room.revealed:
+                news["reveal"] = _board(name, room.seat(me).votes.get(name))
+            return JSONResponse(news)
         room = await _soon(code)
-    if room and part == "so_far" and name in room.revealed:
-        return JSONResponse(
-            news | {"reveal": _revealed(name, room.votes(me).get(name))}
-        )
-    return JSONResponse(news)
+    return JSONResponse(CLOSED)
 
 
 def _soon(code: str) -> Awaitable[Room | None]:
@@ -170,15 +115,32 @@ def _soon(code: str) -> Awaitable[Room | None]:
     return asyncio.shield(_next[code])
 
 
-def _told(room: Room, part: str, name: str, me: str) -> dict[str, Any]:
+OF_A_DRAFT = ("epoch", "ack", "row", "lists", "history", "notes", "refused")
+"""Of a board's data, what belongs to one learner's draft."""
+
+
+@lru_cache(maxsize=512)
+def _board(name: str, vote: int | None) -> dict[str, Any] | None:
+    """What the board of the case shows after the reveal, on its original batch,
+    to a learner who voted so; None for a question without a board."""
+    if name not in names():
+        return None
+    progress = Progress({name: Guess(SKIPPED if vote is None else vote)})
+    board = lesson(Draft(load(name)), progress)
+    return {key: value for key, value in board.items() if key not in OF_A_DRAFT}
+
+
+def _told(room: Room, name: str, me: str) -> dict[str, Any]:
     """What is told of the room to a browser. `draw` changes when a learner's page
     has to be drawn again; a lead's page changes by the lead's own acts alone."""
-    draw, counts, place = "lead", _counts(room, part, name, me), room.position
-    if not room.led_by(me):
+    mine, place = room.seat(me), room.position
+    draw, counts = "lead", _counts(room, name, me)
+    if not mine.leads:
         # The stage concerns followers alone.
-        heading = place.heading[: 3 if room.follows(me) else 2] if place else ()
+        heading = place.heading[: 3 if mine.follows else 2] if place else ()
         draw = _short((name in room.revealed, heading))
-    have, within = f"{draw}.{_short(counts)}", round(RUN * room.here, 2)
+    within = round(RUN * room.present.total(), 2)
+    have = f"{draw}.{_short(counts)}"
     return {"draw": draw, "said": counts, "have": have, "within": within}
 
 
@@ -186,39 +148,33 @@ def _short(shown: object) -> str:
     return hashlib.sha256(repr(shown).encode()).hexdigest()[:16]
 
 
-def _counts(room: Room, part: str, name: str, me: str) -> str:
-    """A part of the room's counts, as HTML: "heads", the learners who are here; how
-    many have answered, "tally" for the lead, "so_far" for those who wait; "split",
-    the answers to a question that was revealed. Before the reveal nobody is told
-    how they split."""
-    asked = question(name)
-    if name in room.revealed and asked:
-        counts, vote = room.counts.get(name, {}), room.votes(me).get(name)
-        return _split(asked, counts, vote)
-    total, here, there = room.answers(name), room.here, room.present.get(name, 0)
-    answers = "1 answer" if total == 1 else f"{total} answers"
-    text = f"{answers} so far."
-    if part == "heads":
-        verb = "learner is" if here == 1 else "learners are"
-        text = f"<b>{here} {verb} here</b>"
-    elif part == "tally":
+def _counts(room: Room, name: str, me: str) -> str:
+    """The room's counts, as HTML: how the answers split, after the reveal; before it,
+    how many have answered, and how many learners are here. Before the reveal nobody
+    is told how they split."""
+    mine, step, here = room.seat(me), asked(name), room.present.total()
+    counts = room.counts[name]
+    answers = counted(counts.total(), "answer")
+    if name in room.revealed and step:
+        lines, most = "", max([*counts.values(), 1])
+        for choice, text in enumerate(step.choices):
+            marks = ", yours" * (choice == mine.votes.get(name))
+            marks += ", the answer" * (choice == step.answer)
+            lines += (
+                f"<div>{words.safe(minus(text))}: <b>{counts[choice]}</b>{marks}"
+                f'<i style="width:{7 * counts[choice] / most:.2f}rem"></i></div>'
+            )
+        return f'<div class="gb-split">{lines}</div>'
+    if not name:
+        verb = "is" if here == 1 else "are"
+        text = f"<b>{counted(here, 'learner')} {verb} here</b>"
+    elif not mine.leads:
+        text = f"{answers} so far."
+    else:
+        there = room.present[name]
         verb = "is" if there == 1 else "are"
         text = f"<b>{answers}</b>; {there} of {here} {verb} at this question."
         if room.ends is not None:
             left = math.ceil((room.ends - time.time()) / 60)
             text += f" {left} min left." if left > 0 else " Time is up."
     return f'<p class="gb-live">{text}</p>'
-
-
-def _split(asked: Question, counts: Mapping[int, int], vote: int | None) -> str:
-    """How the answers split, as numbers and as bars."""
-    most = max([*counts.values(), 1])
-    lines = []
-    for choice, text in enumerate(asked.choices):
-        count = counts.get(choice, 0)
-        marks = ", yours" * (choice == vote) + ", the answer" * (choice == asked.answer)
-        lines.append(
-            f"<div>{words.safe(minus(text))}: <b>{count}</b>{marks}"
-            f'<i style="width:{7 * count / most:.2f}rem"></i></div>'
-        )
-    return f'<div class="gb-split">{"".join(lines)}</div>'

@@ -10,8 +10,9 @@ from typing import Any
 import segno
 import streamlit as st
 
-from gradebook.classroom.room import MOST_SEATS
-from gradebook.classroom.store import LENGTH, Room
+from gradebook.classroom.plan import asked
+from gradebook.classroom.room import LENGTH
+from gradebook.classroom.store import MOST_SEATS, Room
 from gradebook.core.formatting import minus
 from gradebook.core.lazy_pandas import pd
 from gradebook.ui import keys
@@ -19,7 +20,7 @@ from gradebook.ui.parts.address import carried, page_files, whole
 from gradebook.ui.parts.widget import download, table
 from gradebook.ui.parts.words import safe
 from gradebook.ui.rooms import bar, seat
-from gradebook.ui.rooms.news import news, question
+from gradebook.ui.rooms.news import news
 
 
 def panel() -> None:
@@ -30,7 +31,7 @@ def panel() -> None:
         return _door()
     bar.follow("session")
     room = seat.here()
-    if room is None or not room.led_by(seat.seat()):
+    if room is None or not room.seat(seat.seat()).leads:
         waits = "The lead has not opened a bug yet. This page waits."
         bar.about("", "You are in it." if room and room.position else waits)
         return
@@ -153,12 +154,12 @@ def results(room: Room) -> pd.DataFrame:
     the choice, its votes, and "yes" where it is the answer."""
     rows = []
     for name in room.revealed:
-        asked, counts = question(name), room.counts.get(name, {})
-        if asked is None:
+        step, counts = asked(name), room.counts[name]
+        if step is None:
             continue
-        for choice, text in enumerate(asked.choices):
-            right = "yes" if choice == asked.answer else ""
-            rows.append([minus(asked.text), minus(text), counts.get(choice, 0), right])
+        for choice, text in enumerate(step.choices):
+            right = "yes" if choice == step.answer else ""
+            rows.append([minus(step.ask), minus(text), counts[choice], right])
     return pd.DataFrame(rows, columns=["question", "choice", "votes", "answer"])
 
 

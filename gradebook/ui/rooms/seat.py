@@ -76,12 +76,11 @@ def rooms() -> Rooms:
     """The rooms of the database that the environment or Streamlit's secrets
     name, else of the one in the user's data folder."""
     from gradebook.classroom.room import Rooms
-    from gradebook.classroom.store import Store
 
     url = os.environ.get("GRADEBOOK_DATABASE_URL", "")
     if not url and st.secrets.load_if_toml_exists():
         url = st.secrets.get("connections", {}).get("gradebook", {}).get("url", "")
-    return Rooms(Store(url))
+    return Rooms(url)
 
 
 def code() -> str:
@@ -118,13 +117,13 @@ def here() -> Room | None:
 def leads() -> bool:
     """This browser leads the room that it is in."""
     room = here()
-    return room is not None and room.led_by(seat())
+    return room is not None and room.seat(seat()).leads
 
 
 def learning() -> bool:
     """This browser sits in a room that another one leads."""
     room = here()
-    return room is not None and not room.led_by(seat())
+    return room is not None and not room.seat(seat()).leads
 
 
 def normal(typed: str) -> str:
@@ -148,9 +147,7 @@ def admitted(code: str, token: str = "") -> bool:
         return True
     of_one, of_all = WRONG_CODES
     pause = max(of_one.wait(client()), of_all.wait(""))
-    if pause:
-        seconds = math.ceil(pause)
-        keys.ROOM_PROBLEM.put(f"Too many wrong codes. Try again in {seconds} s.")
+    if _waits(pause, "Too many wrong codes."):
         return False
     if room:
         return True
@@ -158,6 +155,13 @@ def admitted(code: str, token: str = "") -> bool:
     of_all.note("")
     keys.ROOM_PROBLEM.put(f"No room with the code {code or '(empty)'} is open.")
     return False
+
+
+def _waits(pause: float, why: str) -> bool:
+    """The browser has to wait, and is told why."""
+    if pause:
+        keys.ROOM_PROBLEM.put(f"{why} Try again in {math.ceil(pause)} s.")
+    return pause > 0
 
 
 SEAT: keys.Key[str] = keys.Key(
@@ -193,10 +197,8 @@ def leave() -> None:
 
 def open_room() -> None:
     """Opens a room that this browser leads, or says why it cannot."""
-    pause = OPENINGS.wait(client())
-    if pause:
-        many = "Many rooms were opened from your address."
-        keys.ROOM_PROBLEM.put(f"{many} Try again in {math.ceil(pause)} s.")
+    many = "Many rooms were opened from your address."
+    if _waits(OPENINGS.wait(client()), many):
         return
     OPENINGS.note(client())
     try:
