@@ -5,9 +5,9 @@ The seat is a cookie that came with the first page (`security`). So a typed
 address, a reload and a visit to Home keep the room. Only "Leave" and "Delete this
 class" end it. An address with a room is an invitation.
 
-A browser that was in a room says so by another cookie (`news.js`). The database is
-not asked about the others, nor is SQLAlchemy imported for them, which would take an
-eighth of a first visit.
+A browser that was in a room says so by another cookie (`news.js`). Until such a one
+comes, or somebody opens or joins a room, the database stays closed: to import
+SQLAlchemy takes an eighth of a first visit.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import os
 import secrets
 import time
 from contextlib import suppress
-from threading import Lock
+from threading import Event, Lock
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
@@ -37,6 +37,8 @@ LEAD = "lead"
 """The parameter of the lead's own link: a key."""
 BEEN = "gradebook-room"
 """The cookie of a browser that was in a room, as `news.js` writes it."""
+OPENED = Event()
+"""This server has opened the database."""
 
 
 class Slowdown:
@@ -80,15 +82,17 @@ def rooms() -> Rooms:
     url = os.environ.get("GRADEBOOK_DATABASE_URL", "")
     if not url and st.secrets.load_if_toml_exists():
         url = st.secrets.get("connections", {}).get("gradebook", {}).get("url", "")
-    return Rooms(url)
+    opened = Rooms(url)
+    OPENED.set()
+    return opened
 
 
 def code() -> str:
     """The code of this session's room, or ''."""
     room = keys.ROOM.get()
     if room is None:
-        been = st.context.cookies.get(BEEN) == "1"
-        room = rooms().room_of(seat()) if been else ""
+        asks = OPENED.is_set() or st.context.cookies.get(BEEN) == "1"
+        room = rooms().room_of(seat()) if asks else ""
     invited, _, token = st.query_params.get(PARAMETER, "").partition(".")
     invited = normal(invited)
     if key := st.query_params.pop(LEAD, ""):
