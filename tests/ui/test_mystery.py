@@ -15,7 +15,6 @@ from gradebook.core.errors import GradebookError
 from gradebook.ui.pages.mystery import (
     NONE,
     WRONG,
-    Game,
     data_of,
     first_case,
     hidden,
@@ -198,7 +197,7 @@ def test_nothing_sent_depends_on_the_bug_but_the_advantages(visit, monkeypatch):
 
 def test_the_board_has_no_trace_of_a_cause():
     for name in filter(None, suspects()):
-        data = data_of(Game(SEEDS[name]))
+        data = data_of(read({"seed": SEEDS[name]}))
         text, rows = json.dumps(data), len(data["rows"])
         assert name not in text and gradebook.bug(name).title not in text
         nothing = {"group": [-1] * rows, "at": [None] * rows, "say": "1" * rows}

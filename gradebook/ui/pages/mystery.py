@@ -101,22 +101,9 @@ def stage_of(name: str) -> str:
 
 
 @dataclass
-class Trainer(Draft):
-    """The batch on the board, with the hidden trainer as the one engine."""
-
-    name: str = NONE
-
-    @property
-    def original(self) -> Comparison:
-        return look(self.name, self.origin)
-
-    def compared(self) -> Comparison:
-        return look(self.name, self.state)
-
-
-@dataclass
-class Game:
-    """Where a visitor stands in a game. Its link is the seed.
+class Game(Draft):
+    """The batch on the board, with the hidden trainer as the one engine, and where a
+    visitor stands. Its link is the seed.
 
     log    the batches that the trainer was asked about, in order
     hints  what each hint told that was taken, with its cost
@@ -125,7 +112,7 @@ class Game:
     reply  what the last name came to
     """
 
-    seed: str
+    seed: str = ""
     log: list[State] = field(default_factory=list)
     hints: dict[str, int] = field(default_factory=dict)
     wrong: int = 0
@@ -136,25 +123,27 @@ class Game:
     def name(self) -> str:
         return hidden(self.seed)
 
-    @cached_property
-    def draft(self) -> Draft:
-        return Trainer(first_case().as_scenario(), name=self.name)
+    @property
+    def original(self) -> Comparison:
+        return look(self.name, self.origin)
+
+    def compared(self) -> Comparison:
+        return look(self.name, self.state)
 
     @cached_property
     def end(self) -> Draft:
         """The batch of the finished game, with both engines."""
         bugs = (self.name,) if self.name else ()
         end = Draft(replace(first_case(), bugs=bugs).as_scenario())
-        end.edit(table=self.draft.table, settings=self.draft.state.settings)
+        end.edit(table=self.table, settings=self.state.settings)
         return end
 
     def note(self) -> int:
         """The number of the batch in the log. A new one is an edit."""
-        state = self.draft.state
         for number, batch in enumerate(self.log):
-            if state.same_batch(batch):
+            if self.state.same_batch(batch):
                 return number
-        self.log.append(state)
+        self.log.append(self.state)
         return len(self.log) - 1
 
     @property
@@ -172,7 +161,7 @@ class Game:
         if stage == stage_of(self.name):
             self.reply = "The stage is right, the bug is not."
 
-    def take(self, hint: str) -> None:
+    def hint(self, hint: str) -> None:
         text = f"The stage is `{stage_of(self.name)}`."
         if hint == "rows":
             number = self.note()
@@ -186,7 +175,7 @@ class Game:
 
 
 def read(query: Mapping[str, str]) -> Game:
-    return Game(address.seed_of(query))
+    return Game(first_case().as_scenario(), seed=address.seed_of(query))
 
 
 def mystery() -> None:
@@ -203,15 +192,15 @@ def mystery() -> None:
     )
     main, side = st.columns([17, 8], gap="medium")
     with main:
-        st.fragment(board, key="heart")(game.draft, partial(data_of, game))
+        st.fragment(board, key="heart")(game, partial(data_of, game))
     _rest(game, main.container(), side.container())
 
 
 def data_of(game: Game) -> dict[str, Any]:
     """What the board draws: the batch and the trainer's advantages alone."""
-    data = view(game.draft, kind="sign", covered=True)
+    data = view(game, kind="sign", covered=True)
     return data | {
-        "causes": [no_cause(len(game.draft.table))],
+        "causes": [no_cause(len(game.table))],
         "baseline": "",
         "hollow": "",
         "summary": "The trainer's advantages for this batch. You see nothing else of"
@@ -224,20 +213,20 @@ def data_of(game: Game) -> dict[str, Any]:
 @st.fragment(key="rest")
 def _rest(game: Game, main: DeltaGenerator, side: DeltaGenerator) -> None:
     """What a finished edit draws again: settings below the board, answers beside."""
-    with game.draft.lock:
+    with game.lock:
         game.note()
     with main:
-        controls.settings(game.draft, game.draft.scenario.controls, across=4)
+        controls.settings(game, game.scenario.controls, across=4)
     with side:
         _name(game)
         st.markdown(words.titled("Hints", "A hint counts as edits.", level=3))
         with st.container(horizontal=True):
             for hint, (label, cost) in HINTS.items():
-                act = partial(game.take, hint)
+                act = partial(game.hint, hint)
                 _button(f"{label} ({cost} edits)", f"hint-{hint}", act)
         for text in game.hints:
             st.markdown(text)
-    shortcuts(game.draft)
+    shortcuts(game)
 
 
 def _name(game: Game) -> None:
