@@ -161,24 +161,3 @@ def test_a_drag_on_home_asks_the_server_for_nothing(read):
     expect(page.locator(".result-head").last).to_contain_text("0.995")
     expect(page.locator(".result-head").first).to_contain_text("pushes them up")
     assert sent == []
-
-
-def test_reports_are_judged_by_keys_and_typing_is_no_answer(read):
-    game = read("bug_or_not?v=1&seed=FIRST&round=13", "Bug or not?")
-    page = game.page
-    game.keyed("quiz-again").get_by_role("button").click()
-    heading = page.get_by_text("Report 1 of 12")
-    expect(heading).to_be_visible()
-    game.board.type(0, "nb", column="prompt")
-    game.settled()
-    expect(page.get_by_text("Is that a bug?")).to_be_visible()
-    page.get_by_role("heading", level=1).click()  # out of the text field
-    page.keyboard.press("n")
-    expect(game.keyed("verdict")).to_contain_text("You said not a bug")
-    game.settled()
-    page.keyboard.press("ArrowRight")
-    expect(page.get_by_text("Report 2 of 12")).to_be_visible()
-    game.settled()
-    page.keyboard.press("b")
-    expect(game.keyed("verdict")).to_contain_text("You said a bug")
-    expect(page).to_have_url(re.compile("v=1&seed=[A-Z0-9]+$"))

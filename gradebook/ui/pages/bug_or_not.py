@@ -28,7 +28,6 @@ from gradebook.ui.rooms import bar, seat
 from gradebook.ui.rooms.bar import Standing
 
 PAGE = "bug_or_not"
-KEYS = {"b": "bug", "n": "not", "ArrowRight": "next"}
 
 
 @dataclass
@@ -53,17 +52,12 @@ class Quiz:
         return address.game_link(self.seed, round=str(self.at + 1))
 
     def say(self, choice: int) -> None:
-        """The answer to the report, once."""
+        """The answer to the report that is shown, once."""
         self.answers.setdefault(self.at, choice)
 
     def go(self, at: int) -> None:
         """Another report is shown, or past the last one the result."""
         self.at = at
-
-    def go_on(self) -> None:
-        """The next report is shown, where this one is answered."""
-        if self.at in self.answers:
-            self.at += 1
 
 
 def read(query: Mapping[str, str]) -> Quiz:
@@ -122,7 +116,7 @@ def _report(game: Quiz, standing: Standing | None) -> None:
         teaser, claim = map(words.plain, (report.source.teaser, report.source.claim))
         st.markdown(f"{teaser}  \n**The report says:** {claim}")
         if not answered and not standing.leads:
-            st.markdown("**Is that a bug?**" + (" (Keys: b, n)" if alone else ""))
+            st.markdown("**Is that a bug?**")
             pick = game.say if alone else partial(bar.vote, report.question)
             choices(dict(zip(("quiz-bug", "quiz-not"), CHOICES)), pick)
     left, right = st.columns(2, gap="large")
@@ -134,7 +128,6 @@ def _report(game: Quiz, standing: Standing | None) -> None:
             st.button(
                 "See the score" if last else "Next report",
                 key="quiz-next",
-                help="Key: →" if alone else None,
                 on_click=partial(game.go, game.at + 1),
                 type="primary" if answered else "secondary",
             )
@@ -142,7 +135,7 @@ def _report(game: Quiz, standing: Standing | None) -> None:
     bug = answered and report.is_bug
     summary = "" if bug else "The correct engine on the batch of the report."
     heart(draft, report.picture, covered=not bug, said=summary)
-    _rest(game, report, draft, answered, right)
+    _rest(report, draft, answered, right)
     if answered:
         sources(report)
 
@@ -189,23 +182,14 @@ def _result(game: Quiz, standing: Standing | None) -> None:
 
 @st.fragment(key="rest")
 def _rest(
-    game: Quiz, report: Report, draft: Draft, answered: bool, numbers: DeltaGenerator
+    report: Report, draft: Draft, answered: bool, numbers: DeltaGenerator
 ) -> None:
-    """What a finished edit draws again: the numbers that settle the report. The
-    keys undo an edit; alone, b and n answer, and the right arrow goes on."""
+    """What a finished edit draws again: the numbers that settle the report."""
     with draft.lock:
         if answered:
             with numbers, below(draft):
                 settling(report, draft)
-        alone = game is keys.QUIZ.get() and not seat.leads()
-        say = {"bug": partial(game.say, 0), "not": partial(game.say, 1)}
-        shortcuts(
-            draft,
-            {**say, "next": game.go_on},
-            focus=f"{game.seed}-{game.at}" if answered else "",
-            letters=KEYS if alone else {},
-            then=st.rerun,
-        )
+        shortcuts(draft, focus=report.question if answered else "")
 
 
 # What settles a report: the answer, the numbers, where it stands

@@ -191,17 +191,13 @@ def shortcuts(
     acts: Mapping[str, Callable[[], object]] | None = None,
     focus: str = "",
     top: str = "",
-    letters: Mapping[str, str] | None = None,
-    then: Callable[[], None] = redraw,
 ) -> None:
     """The keys of the whole page, and the news that the board has the answer to a
     finished edit, so that the fragment follows in which this stands.
 
-    acts     "back", "on", "reveal", or a value of `letters` -> what it does
-    focus    a new text moves a lost focus to the verdict
-    top      a new text shows the page from its top
-    letters  more keys (KeyboardEvent.key) outside of text fields -> their acts
-    then     draws what the act changed
+    acts   "back", "on", "reveal" -> what it does
+    focus  a new text moves a lost focus to the verdict
+    top    a new text shows the page from its top
     """
     here = keys.SHORTCUTS.get()
     every = {"undo": draft.undo, "redo": draft.redo, **(acts or {})}
@@ -216,7 +212,7 @@ def shortcuts(
             if name in every:
                 every[name]()
         if fresh:
-            then()
+            redraw()
 
     _keys(
         key="shortcuts",
@@ -228,7 +224,6 @@ def shortcuts(
                 "presenter": presenting(),
                 "focus": focus,
                 "top": top,
-                "letters": dict(letters or {}),
             }
         ],
         height=1,

@@ -18,14 +18,12 @@ function isTyping(target) {
   );
 }
 
-function pressed(event, { presenter, letters }) {
+function pressed(event, presenter) {
   if (event.defaultPrevented || event.altKey) return "";
   const target = event.composedPath()[0];
   const command = event.ctrlKey || event.metaKey;
   if (command && event.key?.toLowerCase() === "z")
     return isTyping(target) ? "" : event.shiftKey ? "redo" : "undo";
-  const letter = command || event.repeat ? "" : letters[event.key];
-  if (letter) return isTyping(target) ? "" : letter;
   if (!presenter || command || event.shiftKey || event.repeat) return "";
   // The page itself can have the focus, too; it is no control.
   if (target !== document.body && target.closest?.(CONTROL)) return "";
@@ -35,7 +33,7 @@ function pressed(event, { presenter, letters }) {
 function mounted(parentElement) {
   const own = { waiting: [], last: 0 };
   own.listen = (event) => {
-    const name = pressed(event, own.data);
+    const name = pressed(event, own.data.presenter);
     if (!name) return;
     event.preventDefault();
     own.last += 1;
