@@ -44,13 +44,11 @@ from gradebook.output import panels
 from gradebook.ui.parts.drafts import SKIPPED, Draft, Guess, Progress
 
 HOLLOW = {
-    "credited": ("credited", "row that earns no advantage"),
-    "trained": ("trained", "row whose tokens are not trained"),
-    "loss": ("trained", "row whose tokens are not trained"),
+    "credited": "row that earns no advantage",
+    "trained": "row whose tokens are not trained",
+    "counted": "row that does not count",
 }
-COUNTED = ("counted", "row that does not count")
-"""By a bug's stage, and for the others, the trace's field that is false for rows drawn
-hollow, and what such a row is called."""
+"""The trace's field that is false for rows drawn hollow: what such a row is called."""
 SCALED = {"score", "scale", "standardized"}
 """Stages for whose bugs the divisor is drawn as a bar. Every board draws the groups
 with their baselines, and which rows count."""
@@ -78,7 +76,8 @@ def view(
     names = state.scenario.engine_names
     rows, columns = len(table), [COLUMNS[name] for name in table.columns]
     stages = {bug(name).stage for name in state.bugs}
-    say, hollow = next((HOLLOW[s] for s in sorted(stages & {*HOLLOW})), COUNTED)
+    say = "trained" if stages & {"trained", "loss"} else "counted"
+    say = "credited" if "credited" in stages else say
     is_drawn = batch.rows == rows  # else these are the results of other rows
     traces = [both.correct] if covered else [both.correct, both.faulty]
     causes = [no_cause(rows) for _ in traces]
@@ -117,17 +116,17 @@ def view(
             if column.kind == "list"
         },
         "refused": dict(draft.refused),
-        "rewards": [_short(number(cell)) for cell in table["reward"]],
-        "stood": [_short(x) for x in came.reward.tolist()] if same_rows else [],
+        "rewards": _values(map(number, table["reward"])),
+        "stood": _values(came.reward.tolist()) if same_rows else [],
         "panels": axes,
         "numbers": numbered,
         "baseline": BASELINES.get(batch.settings.baseline, ""),
-        "hollow": hollow,
+        "hollow": HOLLOW[say],
         "causes": causes,
         "summary": summary,
     }
     if "advantage" in stages and is_drawn:
-        data["second"] = [_values(trace.standardized) for trace in traces]
+        data["second"] = [_values(trace.standardized.tolist()) for trace in traces]
     return data
 
 
@@ -140,18 +139,21 @@ def _axes(
     for title, values in panels.results(draft.comparison, kind):
         if len(values[0]) != rows:
             values = (torch.full((rows,), math.nan),) * 2
-        before = came.get(title, values)
-        texts = [pair(*both)[:sides] for both in zip(*(v.tolist() for v in values))]
+        now, then = (
+            [side.tolist() for side in engines]
+            for engines in (values, came.get(title, values))
+        )
+        texts = [pair(*both)[:sides] for both in zip(*now)]
         panel: dict[str, Any] = {
             "title": title,
-            "engines": [_values(side) for side in values[:sides]],
-            "text": [list(side) for side in zip(*texts)] or [[]] * sides,
+            "engines": [_values(side) for side in now[:sides]],
+            "text": [list(side) for side in zip(*texts)],
             "differ": [] if covered else _where(~same(*values)),
             "flips": [] if covered else _where(flips(*values)),
         }
-        if draft.edited and title in came and len(before[0]) == rows:
-            panel["ghosts"] = [_values(side) for side in before[:sides]]
-        start = covered_reach(map(settled, before[0].tolist()), places)
+        if draft.edited and title in came and len(then[0]) == rows:
+            panel["ghosts"] = [_values(side) for side in then[:sides]]
+        start = covered_reach(map(settled, then[0]), places)
         drawn = chain(*panel["engines"], *panel.get("ghosts", ()))
         panel["reach"] = [start, round_up([start, *drawn])]
         axes.append(panel)
@@ -162,17 +164,15 @@ def _where(rows: Tensor) -> list[int]:
     return rows.nonzero().flatten().tolist()
 
 
-def _values(values: Tensor) -> list[float | int | None]:
-    """Numbers for the browser, no value as None."""
-    return [_short(settled(x)) for x in values.tolist()]
-
-
-def _short(x: float) -> float | int | None:
-    """Seven significant digits: more than a screen shows, in few bytes."""
-    if not math.isfinite(x):
-        return None
-    short = float(f"{x:.7g}")
-    return int(short) if short.is_integer() and abs(short) < 1e6 else short
+def _values(values: Iterable[float]) -> list[float | int | None]:
+    """Numbers for the browser, no value as None, with seven significant digits: more
+    than a screen shows, in few bytes."""
+    shorts: list[float | int | None] = []
+    for x in map(settled, values):
+        short = float(f"{x:.7g}")
+        whole = short.is_integer() and abs(short) < 1e6
+        shorts.append(int(short) if whole else short if math.isfinite(x) else None)
+    return shorts
 
 
 def no_cause(rows: int) -> dict[str, Any]:
@@ -187,17 +187,14 @@ def _cause(batch: Batch, trace: Trace, say: str, scaled: bool) -> dict[str, Any]
     baselines: list[float | int | None] = [None] * batch.rows
     if settings.baseline != "none" and settings.reward_scaling:
         reward = trace.baseline / settings.reward_scaling - settings.reward_bias
-        baselines = [_short(x) for x in reward.tolist()]
-    cause = {
-        "group": group.tolist(),
-        "at": baselines,
-        "say": _bits(getattr(trace, say)),
-    }
+        baselines = _values(reward.tolist())
+    say_bits = _bits(getattr(trace, say))
+    cause = {"group": group.tolist(), "at": baselines, "say": say_bits}
     if say != "counted":
         cause["counts"] = _bits(trace.counted)
     if scaled and settings.reward_scaling:
         size = trace.scale / abs(settings.reward_scaling)
-        cause["scale"] = [_short(x) for x in size.tolist()]
+        cause["scale"] = _values(size.tolist())
     return cause
 
 
@@ -208,17 +205,15 @@ def _bits(flags: Iterable[Any]) -> str:
 def _rows(draft: Draft, batch: Batch | None) -> list[list[Any]]:
     """The cells as typed; lists of numbers are left out, and EOS is as the batch
     has it where it is found by the padded width."""
-    columns: list[Sequence[Any]] = []
-    for name in draft.table.columns:
-        cells: Sequence[Any] = draft.table[name]
+    columns: dict[str, Sequence[Any]] = {n: draft.table[n] for n in draft.table.columns}
+    for name, cells in columns.items():
         if COLUMNS[name].kind == "tokens":
-            cells = [_bits(bit is True for bit in mask) for mask in cells]
+            columns[name] = [_bits(mask) for mask in cells]
         elif COLUMNS[name].kind == "list":
-            cells = [None] * len(cells)
+            columns[name] = [None] * len(cells)
         elif name == "eos" and draft.state.settings.eos_by_width and batch:
-            cells = batch.eos.tolist()
-        columns.append(cells)
-    return [list(row) for row in zip(*columns)]
+            columns[name] = batch.eos.tolist()
+    return [list(row) for row in zip(*columns.values())]
 
 
 # How far the axis of a result reaches: as far to the left as to the right of 0
