@@ -25,14 +25,12 @@ class Key(Generic[T]):
     make: Callable[[], T]
 
     def get(self) -> T:
-        """The value in this session."""
         state = st.session_state
         if self.name not in state:
             state[self.name] = self.make()
         return state[self.name]
 
     def put(self, value: T) -> None:
-        """Another value."""
         st.session_state[self.name] = value
 
     def drop(self) -> None:
@@ -47,12 +45,9 @@ CASES: Key[dict[str, str]] = Key("cases", dict)
 ADDRESS: Key[dict[str, Any]] = Key("address", dict)
 """The page, and its address as it was written last."""
 SHOWN: Key[dict[str, tuple[int, Any]]] = Key("shown", dict)
-"""Each widget's count of changes from elsewhere, and its last value. A count begins
-anywhere: a browser that outlived a session sends the values of its widgets to the
-next one."""
+"""Each widget's count of changes from elsewhere, and its last value."""
 ROOM: Key[str | None] = Key("room", lambda: None)
-"""The code of the room that the session is in, '' for none; None until the rooms
-were asked whether this browser is in one."""
+"""The code of the session's room, '' for none; None until the rooms were asked."""
 ROOM_PROBLEM: Key[str] = Key("room-problem", str)
 """What went wrong with a room, until it is shown."""
 LEAD_KEY: Key[str] = Key("room-lead", str)
@@ -64,8 +59,7 @@ SHORTCUTS: Key[dict[str, Any]] = Key(
 )
 """The epoch of the session's key presses, and the last one that was taken."""
 OPENED: Key[str] = Key("opened", str)
-"""What another page has just opened on a bug's page, to be seen from its
-top; "" once the page has said so."""
+"""What another page has just opened on a bug's page, until the page has shown it."""
 QUIZ: Key[Any] = Key("quiz", lambda: None)
 """The visitor's own game of "Bug or not?"."""
 CHECKING: Key[Any] = Key("checking", lambda: None)

@@ -199,7 +199,7 @@ def test_the_page_has_the_whole_hour_and_every_handout(sheet):
     assert [time for *time, _ in steps(sheet)] == list(map(list, due))
     assert all(step.ask in text and step.why in text for step in plan())
     keys = {e.key for e in sheet.app.get("download_button")}
-    assert keys == {f"handout-{bug}" for bug in gradebook.BUGS}
+    assert keys == {f"take-gradebook-{bug}.html" for bug in gradebook.BUGS}
 
 
 def test_a_lead_takes_a_plan_from_the_shelf_or_makes_one(sheet):

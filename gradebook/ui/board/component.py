@@ -89,9 +89,9 @@ def _drawn(draft: Draft, link: str) -> str:
     prompts, rewards = table["prompt"], [minus(str(cell)) for cell in table["reward"]]
     shown = data["panels"][data["numbers"]]
     sides = [[math.nan if x is None else x for x in side] for side in shown["engines"]]
+    sides.append([math.nan] * len(prompts))  # for what is covered
     flips = [row in shown["flips"] for row in range(len(prompts))]
-    faulty = sides[1] if len(sides) > 1 else [math.nan] * len(prompts)
-    panel = Panel(shown["title"], sides[0], faulty, flips)
+    panel = Panel(shown["title"], sides[0], sides[1], flips)
     texts = zip(rewards, zip(*shown["text"]))
     beside = [f"reward {reward}: {' → '.join(both)}" for reward, both in texts]
     source = f"Gradebook, case {data['name']}: {link}"

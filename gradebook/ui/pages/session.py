@@ -37,4 +37,4 @@ def session() -> None:
     with st.container(horizontal=True):
         for bug in bug_files():
             title, file = words.plain(load(bug).title), f"gradebook-{bug}.html"
-            download(title, file, partial(handout, bug), f"handout-{bug}")
+            download(title, file, partial(handout, bug))

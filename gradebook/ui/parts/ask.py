@@ -26,8 +26,6 @@ from gradebook.ui.parts import words
 
 KINDS = ["parquet", "csv", "tsv", "jsonl", "json", "gz", "zst", "arrows"]
 FOLDER = PROJECT / "scenarios" / "logs"
-
-
 EXAMPLES = {
     "trl.parquet": (
         "A correct run",
@@ -56,27 +54,24 @@ def log() -> None:
     """The log, and beside it the question that decides what its numbers are
     compared with."""
     files, configured = st.columns([2, 1])
-    with configured:
-        st.selectbox(
-            "Which estimator, or which trainer and version?",
-            [*answers()],
-            index=None,
-            placeholder="Choose, or type to find",
-            help="Type to find yours: RLOO, or verl 0.7. A trainer's settings are"
-            " what Gradebook measured in that release.",
-            key="check-estimator",
-            on_change=again,
-            persist_state="session",
-        )
+    configured.selectbox(
+        "Which estimator, or which trainer and version?",
+        [*answers()],
+        index=None,
+        placeholder="Choose, or type to find",
+        help="Type to find yours: RLOO, or verl 0.7. A trainer's settings are"
+        " what Gradebook measured in that release.",
+        key="check-estimator",
+        **KEPT,
+    )
     files.file_uploader(
         "Log files",
         type=KINDS,
         accept_multiple_files=True,
         key="check-files",
         on_change=_dropped,
-        help="TRL's completions_*.parquet, CSV, JSON Lines or Parquet, with"
-        " any column names. Several files are read in the order of their"
-        " names.",
+        help="TRL's completions_*.parquet, CSV, JSON Lines or Parquet, with any column"
+        " names. Several files are read in the order of their names.",
     )
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown("No log at hand?", width="content")
@@ -87,40 +82,29 @@ def log() -> None:
 
 def more() -> None:
     with st.expander("Paste a table instead"):
-        st.text_area(
-            "A table with a first line of column names",
-            key="check-text",
-            height=160,
-            on_change=_pasted,
-        )
+        label = "A table with a first line of column names"
+        st.text_area(label, key="check-text", height=160, on_change=_pasted)
         st.button("Check this table", key="check-paste")  # to press it leaves the field
     with st.expander("The trainer's settings, and names of columns"):
         st.text_input(
             "Settings that the trainer was asked for, between commas",
             key="check-declared",
             placeholder="estimator=grpo, scale=group",
-            on_change=again,
-            persist_state="session",
-            help="Some bugs give exactly another setting's correct numbers."
-            " With the settings that were asked for, the check tells them"
-            " apart.",
+            help="Some bugs give exactly another setting's correct numbers. With the"
+            " settings that were asked for, the check tells them apart.",
+            **KEPT,
         )
         st.text_area(
             "Columns, one “name = your column” a line",
             key="check-columns",
             height=100,
-            on_change=again,
-            persist_state="session",
-            help="Names are guessed, and the verdict's evidence shows the"
-            " guesses. Names: " + ", ".join(f"`{n}`" for n in NAMES) + ".",
+            help="Names are guessed, and the verdict's evidence shows the guesses."
+            f" Names: {', '.join(f'`{name}`' for name in NAMES)}.",
+            **KEPT,
         )
-        for label, name in (
-            ("Weights of the reward functions, between commas", "weights"),
-            ("Rows per prompt", "size"),
-        ):
-            st.text_input(
-                label, key=f"check-{name}", on_change=again, persist_state="session"
-            )
+        label = "Weights of the reward functions, between commas"
+        st.text_input(label, key="check-weights", **KEPT)
+        st.text_input("Rows per prompt", key="check-size", **KEPT)
 
 
 def typed(name: str) -> str:
@@ -138,6 +122,10 @@ def say(columns: str = "", declared: str = "") -> None:
 def again() -> None:
     if held := keys.CHECKING.get():
         keys.CHECKING.put(Checking(held.files, held.title, held.weights))
+
+
+KEPT: dict[str, Any] = {"on_change": again, "persist_state": "session"}
+"""Of a field whose change begins another check."""
 
 
 def _example(file: str) -> None:

@@ -17,7 +17,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from mimetypes import guess_type
-from typing import Any, Literal, NoReturn
+from typing import Any, NoReturn
 
 import streamlit as st
 
@@ -41,6 +41,7 @@ def showing(
     """Arguments for the widget `name` that shows `value`: its key, its value as
     the named argument, and a callback that hands a new value to `then`."""
     shown = keys.SHOWN.get()
+    # A browser that outlived a session sends the values of its widgets to the next.
     count, last = shown.get(name, (secrets.randbelow(10**6), value))
     if not _same(last, value):
         count += 1
@@ -99,23 +100,10 @@ def folded(title: str, name: str, content: Callable[[], None]) -> None:
             content()
 
 
-def download(
-    label: str,
-    name: str,
-    make: Callable[[], str],
-    key: str = "",
-    type: Literal["secondary", "tertiary"] = "secondary",
-) -> None:
+def download(label: str, name: str, make: Callable[[], str], **options: Any) -> None:
     """The file `name`, made when it is asked for. The page does not run for it."""
-    st.download_button(
-        label,
-        make,
-        name,
-        guess_type(name)[0],
-        key=key or f"take-{name}",
-        on_click="ignore",
-        type=type,
-    )
+    kind, key = guess_type(name)[0], f"take-{name}"
+    st.download_button(label, make, name, kind, key=key, on_click="ignore", **options)
 
 
 _markup = st.components.v2.component(

@@ -191,5 +191,5 @@ def _results(room: Room) -> None:
     as_csv = partial(results(room).to_csv, index=False)
     as_page = partial(handout, room)
     with st.container(horizontal=True):
-        download("CSV", "gradebook-class.csv", as_csv, "class-csv")
-        download("Handout", "gradebook-class.html", as_page, "class-html")
+        download("CSV", "gradebook-class.csv", as_csv)
+        download("Handout", "gradebook-class.html", as_page)
