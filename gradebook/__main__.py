@@ -203,8 +203,7 @@ def _text(verdict: Verdict, verbose: bool) -> str:
     """The verdict for a person."""
     columns = ", ".join(f"{k} = {v}" for k, v in verdict.columns.items())
     worst = worst_steps(verdict, SHORT if verbose else 1)
-    lines = [] if verbose else list(verdict.incomplete)  # else among the notes
-    lines += [verdict.near] if verdict.near else []
+    lines = [verdict.near] if verdict.near else []
     for _, step in worst[worst["correct_residual"] > 1e-9].iterrows():
         lines.append(
             f"Step {step['step']} is off by {short(step['correct_residual'], 3)} at row"
@@ -214,7 +213,7 @@ def _text(verdict: Verdict, verbose: bool) -> str:
     lines += sentences(verdict.what_if)[: None if verbose else 1]
     lines.append(f"Columns: {columns}.")
     if verbose:
-        lines += [f"Not told apart from {t.title}. {t.why}" for t in verdict.ties]
+        lines += [f"Not told apart: {tie}" for tie in verdict.ties.values()]
         lines += [*verdict.notes, *verdict.broken]
     else:
         broken = [f"Left out: {b} (--verbose shows all)" for b in verdict.broken[:1]]

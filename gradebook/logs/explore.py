@@ -80,15 +80,17 @@ def step_rows(verdict: Verdict, step: object, most: int = ROWS) -> StepRows:
     verdict calls it by; at most `most` rows, in whole groups, from the worst one
     on. Raises GradebookError where the step is not there.
     """
-    whole = verdict.steps
-    chosen = np.zeros(0) if whole is None else whole.labels.astype(str) == str(step)
-    if whole is None or not chosen.any():
+    j = verdict.judgement
+    chosen = j.candidates.steps.labels.astype(str) == str(step) if j else np.zeros(0)
+    if j is None or not chosen.any():
         raise refuse("a step that was judged", step, "step")
+    whole = j.candidates.steps
     steps = whole.of_steps(chosen)
-    name, settings = _bug_of(verdict, step), verdict.settings
+    name, settings = _bug_of(verdict, step), j.settings
     if name:  # what the bug is guessed to have, as it comes nearest to the numbers
-        tried = [s for s in verdict.suspects if s.bug == name]
-        tried = tried or [*suspects(steps, (settings,), (name,), verdict.group_size)]
+        tried = [s for s in j.candidates.suspects if s.bug == name]
+        size = j.suspect.group_size if j.suspect else None
+        tried = tried or [*suspects(steps, (settings,), (name,), size)]
         ruler = Ruler(steps)
         nearest = min(tried, key=lambda s: fit(ruler, s).residual.max())
         settings = nearest.settings
@@ -97,7 +99,7 @@ def step_rows(verdict: Verdict, step: object, most: int = ROWS) -> StepRows:
         stride = int(steps.batch.under(settings).group_size[0])
         settings = replace(settings, group_size=stride)
     if "advantage" in steps.has:
-        correct, other = verdict.correct[chosen[whole.step_of]], steps.advantage
+        correct, other = j.correct[chosen[whole.step_of]], steps.advantage
     else:
         correct = trace(steps, Suspect("", settings)).values
         other = trace(steps, Suspect(name, settings)).values

@@ -13,7 +13,7 @@ from gradebook.cases.scenario import bug
 from gradebook.core.lazy_pandas import pd
 from gradebook.logs.explore import what_if
 from gradebook.logs.judging.fit import Rounding, ruler_of
-from gradebook.logs.judging.judge import OFF, blank, by_step, judge
+from gradebook.logs.judging.judge import OFF, Judgement, blank, by_step, judge
 from gradebook.logs.judging.reading import asked_of
 from gradebook.logs.judging.suspects import can_show, telling_columns
 from gradebook.logs.judging.verdict import (
@@ -25,22 +25,14 @@ from gradebook.logs.judging.verdict import (
     ties_of,
 )
 from gradebook.logs.read.files import Source
-from gradebook.logs.read.log import (
-    Log,
-    read_files,
-    read_frame,
-    read_recording,
-)
-from gradebook.logs.trl import logged, read_as_trl
+from gradebook.logs.read.log import NAMED, Log, read_files, read_frame, read_recording
+from gradebook.logs.trl import Reading, logged, read_as_trl
 
 if TYPE_CHECKING:
     from gradebook.logs.recording import Recording
 
 BY_WEIGHTS = ("correct", "other", "none fits")
 """Verdicts that other weights of the reward functions would change."""
-
-NAMED = 5
-"""So many steps, or problems, are named; the rest are counted."""
 
 Progress = Callable[[float, int], object]
 """Called often with the share read and the steps judged, between two
@@ -56,7 +48,6 @@ def check_log(
     places: int | None = None,
     declared: Mapping[str, Any] | None = None,
     progress: Progress | None = None,
-    by_row: tuple[str, ...] = (),
 ) -> Verdict:
     """The verdict on a log: files, directories or uploads.
 
@@ -65,57 +56,85 @@ def check_log(
     decimals that advantages were rounded to, `declared` the settings that
     the trainer was given ({"scale": "group"}). A recording says all of this
     itself; what is given here counts before it. Where nothing fits, another
-    column that may name prompts is tried; `by_row` name none. Raises GradebookError for
-    what cannot be read at all.
+    column that may name prompts is tried. Raises GradebookError for what cannot
+    be read at all.
     """
-    tell = progress or (lambda share, steps: None)
-    log = read_files(paths, columns, lambda share: tell(share, 0), by_row)
-    recorded = log.recording.declared if log.recording else {}
-    settings = {**recorded, **(declared or {})}
-    asked = asked_of(settings, group_size, log.columns.trusted)
-    read = _read(log, settings)
-    if not len(log.table):
-        return read
-    reading = read_as_trl(log.table, log.columns, weights, group_size)
-    steps = logged(log.table, log.columns, reading)
-    ruler = ruler_of(steps, log.types, places)
-    j = judge(ruler, asked, lambda: tell(1.0, steps.step_count))
-    if j.verdict == "none fits" and log.by_row:
-        other = check_log(
-            log.sources,
-            columns=columns,
-            weights=weights,
-            group_size=group_size,
-            places=places,
-            declared=declared,
-            progress=progress,
-            by_row=log.by_row,
-        )
+    paths, tell = list(paths), progress or (lambda share, steps: None)
+
+    def checked(by_row: tuple[str, ...] = ()) -> Verdict:
+        """`by_row` are columns that name no prompts."""
+        log = read_files(paths, columns, lambda share: tell(share, 0), by_row)
+        recorded = log.recording.declared if log.recording else {}
+        settings = {**recorded, **(declared or {})}
+        asked = asked_of(settings, group_size, log.columns.trusted)
+        read = _read(log, settings)
+        if not len(log.table):
+            return read
+        reading = read_as_trl(log.table, log.columns, weights, group_size)
+        steps = logged(log.table, log.columns, reading)
+        ruler = ruler_of(steps, log.types, places)
+        j = judge(ruler, asked, lambda: tell(1.0, steps.step_count))
+        return _verdict(read, reading, j)
+
+    verdict = checked()
+    if verdict.verdict == "none fits" and verdict.log.by_row:
+        other = checked(verdict.log.by_row)
         if other.verdict == "correct":
             return other
-    frame = j.frame
+    return verdict
+
+
+def _read(log: Log, declared: Mapping[str, object]) -> Verdict:
+    """The verdict before anything is judged: what reading the log told."""
+    why = "broken steps" if log.broken_cells else "no steps"
+    if "advantage" not in log.columns.role:
+        why = "no advantages"
+    run = log.recording
+    missing, problems = (run.missing(), run.problems) if run else ({}, ())
+    lacking = [
+        f"step {step} is not judged: it lacks rows of rank {', '.join(map(str, ranks))}"
+        for step, ranks in missing.items()
+    ]
+    cells = [" ".join(str(error).split()) for error in log.broken]
+    return Verdict(
+        cannot_tell(why) + _empty(log),
+        "cannot tell",
+        log,
+        steps_read=len(log.broken_steps) + len(missing),
+        columns=log.columns.shown(),
+        files=tuple(Path(s.name).name for s in log.sources),
+        declared=declared,
+        broken=(*lacking, *problems, *cells)[:NAMED],
+    )
+
+
+def _empty(log: Log) -> str:
+    rows = count(log.empty_advantages, "row has", "rows have")
+    sentence = f" {rows} an empty advantage: their steps are not judged."
+    return sentence if log.empty_advantages else ""
+
+
+def _verdict(read: Verdict, reading: Reading, j: Judgement) -> Verdict:
+    """The verdict with what was judged."""
+    log, frame, ruler = read.log, j.frame, j.candidates.ruler
+    steps = ruler.steps
     if reading.asks_weights and j.verdict in BY_WEIGHTS:
         frame = _without_weights(frame)
         j = replace(j, verdict="cannot tell", why="weights", frame=frame)
     first = frame[frame["verdict"].isin(OFF)][:1]
     fitting = frame[frame["verdict"] == j.verdict] if j.estimator else frame[:0]
     unchecked, unchecked_bugs = _unchecked(steps.has)
-    notes = (
-        *_notes(log, len(log.table) - steps.rows, ruler.advantage),
-        *read.incomplete,
-        *reading.notes,
-        *unchecked_bugs,
-    )
+    notes = _notes(log, len(log.table) - steps.rows, ruler.advantage)
+    bare = "advantage" not in steps.has
     return replace(
         read,
-        sentence=sentence_of(j, settings, log.columns.shown()) + _empty(log),
+        sentence=sentence_of(j, read.declared, read.columns) + _empty(log),
         verdict=j.verdict,
+        judgement=j,
         bug=j.bug,
         asks=tuple(s.bug for s in j.asks),
         estimator=j.reading.estimator if j.reading else "",
         convention=j.reading.words if j.reading else "",
-        settings=j.settings,
-        group_size=j.suspect.group_size if j.suspect else None,
         residual=float(fitting["residual"].max()),
         correct_residual=float(frame["correct_residual"].max()),
         step=next(iter(first["step"]), None),
@@ -125,46 +144,13 @@ def check_log(
         steps_judged=len(frame),
         steps_read=read.steps_read + len(frame),
         ties=ties_of(j),
-        notes=notes,
+        notes=(*notes, *reading.notes, *unchecked_bugs),
         near=near_miss(j),
         unchecked=unchecked,
         weights=reading.weights,
         frame=frame,
-        what_if=pd.DataFrame() if "advantage" in steps.has else what_if(steps, asked),
-        steps=steps,
-        correct=j.correct,
-        suspects=tuple(j.candidates.suspects),
+        what_if=what_if(steps, j.candidates.asked) if bare else pd.DataFrame(),
     )
-
-
-def _read(log: Log, declared: Mapping[str, object]) -> Verdict:
-    """The verdict before anything is judged: what reading the log told."""
-    why = "broken steps" if log.broken_cells else "no steps"
-    if "advantage" not in log.columns.role:
-        why = "no advantages"
-    missing = log.recording.missing() if log.recording else {}
-    return Verdict(
-        cannot_tell(why) + _empty(log),
-        "cannot tell",
-        steps_read=len(log.broken_steps) + len(missing),
-        rows=log.rows,
-        columns=log.columns.shown(),
-        files=tuple(Path(s.name).name for s in log.sources),
-        declared=declared,
-        broken=tuple(" ".join(str(e).split()) for e in log.broken),
-        broken_cells=log.broken_cells,
-        broken_files=log.broken_files,
-        empty_advantages=log.empty_advantages,
-        incomplete=tuple(_incomplete(log)),
-        missing_ranks=missing,
-        problems=log.recording.problems if log.recording else (),
-    )
-
-
-def _empty(log: Log) -> str:
-    rows = count(log.empty_advantages, "row has", "rows have")
-    sentence = f" {rows} an empty advantage: their steps are not judged."
-    return sentence if log.empty_advantages else ""
 
 
 def check(
@@ -223,28 +209,6 @@ def _without_weights(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.assign(verdict=verdict)
 
 
-def _incomplete(log: Log) -> list[str]:
-    """Notes on what a recording lacks; none for another log."""
-    if log.recording is None:
-        return []
-    missing, problems = log.recording.missing(), log.recording.problems
-    ranks = [f"step {s}: {', '.join(map(str, r))}" for s, r in missing.items()]
-    notes = {
-        f"{count(len(missing), 'step is', 'steps are')} not judged, since rows of some"
-        f" ranks are missing ({_first(ranks)}).": missing,
-        f"The recording has {count(len(problems), 'problem')}: {_first(problems)}": (
-            problems
-        ),
-        "Advantages differ between the tokens of a row; the mean over its unmasked"
-        " tokens is judged.": log.recording.by_token,
-    }
-    return [note for note in notes if notes[note]]
-
-
-def _first(items: Sequence[str]) -> str:
-    return "; ".join([*items[:NAMED], *["…"][: len(items) > NAMED]])
-
-
 def _notes(log: Log, set_apart: int, rounding: Rounding) -> list[str]:
     """What of a log is not judged, what was brought together, and what is
     allowed for."""
@@ -257,6 +221,8 @@ def _notes(log: Log, set_apart: int, rounding: Rounding) -> list[str]:
         f"{count(set_apart, 'row belongs', 'rows belong')} to an evaluation among the"
         " training rows, or to a group that it cut short; they are set apart and not"
         " judged.": set_apart,
+        "Advantages differ between the tokens of a row; the mean over its unmasked"
+        " tokens is judged.": log.recording and log.recording.by_token,
         "The rows of a step are not next to each other in this log. They were grouped"
         " by step, in their logged order.": log.gathered and not log.repeated,
         f"{count(log.repeated, 'step stands', 'steps stand')} twice, as after a resumed"

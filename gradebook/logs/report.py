@@ -36,7 +36,7 @@ def facts(verdict: Verdict) -> list[tuple[str, str]]:
         "Convention": verdict.convention,
         "Steps judged": f"{verdict.steps_judged:,} of {verdict.steps_read:,}",
         "Steps that it fits": "" if none_fits else f"{verdict.steps_fitted:,}",
-        "Rows": f"{verdict.rows:,}",
+        "Rows": f"{verdict.log.rows:,}",
         "Largest distance from this computation": distance,
         "Largest distance from the correct one": correct,
         "Rows with another sign": f"{verdict.flips:,}",
@@ -54,7 +54,6 @@ def report(verdict: Verdict) -> str:
     counts = ", ".join(f"{n:,} {name}" for name, n in steps.items())
     worst = worst_steps(verdict).astype(object)
     worst["correct_residual"] = [short(n, 3) for n in worst["correct_residual"]]
-    cannot_tell = [f"{tie.title}: {tie.why}" for tie in verdict.ties]
     return rendered(
         "report.html.jinja",
         sentence=verdict.sentence,
@@ -67,7 +66,7 @@ def report(verdict: Verdict) -> str:
         worst=worst[list(WORST)].astype(str).to_numpy().tolist(),
         lists=[
             ("What each engine would compute", sentences(verdict.what_if)),
-            ("What this log cannot tell", cannot_tell),
+            ("What this log cannot tell", [*verdict.ties.values()]),
             ("Notes", list(verdict.notes)),
             ("Left out", list(verdict.broken)),
         ],

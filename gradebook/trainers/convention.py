@@ -17,9 +17,9 @@ from gradebook.core.lazy_pandas import pd
 from gradebook.core.settings import Settings
 from gradebook.logs.judging import suspects
 from gradebook.logs.judging.fit import WRITTEN, Ruler
-from gradebook.logs.judging.reading import Asked, Reading, plainness
+from gradebook.logs.judging.reading import BASELINE_WORDS, Asked, Reading, plainness
 from gradebook.logs.judging.search import quiet, search
-from gradebook.logs.judging.space import BASELINES, compute, fit
+from gradebook.logs.judging.space import compute, fit
 from gradebook.logs.logged_steps import LoggedSteps, to_logged
 from gradebook.trainers.batches import Advantages, Answer, Rewards, flat
 
@@ -56,7 +56,7 @@ def _computations(pairs: str) -> tuple[Reading, ...]:
     def merit(reading: Reading) -> tuple:
         # Where groups have one size, a second normalization hides the factor that
         # leave-one-out has: of equally plain ones the mean is meant.
-        order = BASELINES.index(reading.baseline)
+        order = [*BASELINE_WORDS].index(reading.baseline)
         off = float(candidates.readings[reading].residual.max())
         return plainness(reading), order, off
 

@@ -12,4 +12,4 @@ def verdict_on(frame, name="log.csv", **options):
 
 def named(verdict):
     """The estimator's name, and those that give the same numbers."""
-    return {verdict.estimator, *(tie.name for tie in verdict.ties)}
+    return {verdict.estimator, *verdict.ties}

@@ -217,7 +217,7 @@ def test_the_recipe_for_skyrl_records_what_it_computes(
     batch.metadata = metadata
     trainer = SimpleNamespace(global_step=5)
     verdict = follow("SkyRL", tmp_path, declared, training_input=batch, self=trainer)
-    assert verdict.rows == rows
+    assert verdict.log.rows == rows
     if by_std and "grpo" in function:
         assert first_prompt(tmp_path) == pytest.approx(FIRST, abs=1e-4)
 

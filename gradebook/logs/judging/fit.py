@@ -212,12 +212,6 @@ class Ruler:
         near = near / self.steps.batch.step_rows.numpy()
         return Fit(level, self.steps.worst(away), near, float(rows.mean()))
 
-    def on(self, steps: LoggedSteps) -> Ruler:
-        """The ruler on other rows of the same steps."""
-        if steps is self.steps:
-            return self
-        return Ruler(steps, self.advantage, self.reward)
-
     def of_steps(self, at: np.ndarray) -> Ruler:
         """The ruler on the steps `at`, bool [S]."""
         if at.all():

@@ -356,7 +356,7 @@ def _correct(whole: Judgement, judged: list[Judgement]) -> np.ndarray:
         values = np.where(np.isfinite(traced), traced, values)
     else:
         nearest = max(fits, key=lambda r: fits[r].good.sum(), default=nearest)
-    if nearest is not None and nearest.grouping != "without copies":
+    if nearest is not None:
         values = compute(steps, nearest).values
     as_declared = ("other", "none fits") if asked.is_declared else ()
     other = np.array([j.verdict in as_declared for j in judged])[steps.step_of]

@@ -13,13 +13,12 @@ from gradebook.core.errors import refuse
 from gradebook.core.formatting import short
 from gradebook.core.settings import (
     CHOICES,
-    ESTIMATORS,
     OF_ESTIMATOR,
     Settings,
     check_setting,
 )
 
-COMPUTATIONS: Mapping[tuple[str, str, str], tuple[str, str]] = {
+COMPUTATIONS: dict[tuple[str, str, str], tuple[str, str]] = {
     ("group_mean", "group_std", ""): ("grpo", "GRPO"),
     ("group_mean", "none", ""): ("dr_grpo", "Dr. GRPO"),
     ("leave_one_out", "none", ""): ("rloo", "RLOO"),
@@ -101,29 +100,44 @@ class Reading:
     clip: float | None = None
 
     @classmethod
-    def of(cls, s: Settings) -> Reading:
-        """The reading of an engine's settings, as far as it is named by them."""
-        second = f"tokens {s.whiten_ddof}" if s.whiten_tokens else ""
-        return cls(s.baseline, s.scale, lone_row=s.lone_row, second=second)
+    def of(cls, s: Mapping[str, Any]) -> Reading:
+        """The reading of an engine's settings."""
+        return cls(
+            s["baseline"],
+            s["scale"],
+            s["ddof"],
+            s["eps"],
+            about=s["spread_about"],
+            lone_row=s["lone_row"],
+            second=f"tokens {s['whiten_ddof']}" if s["whiten_tokens"] else "",
+            rows="ended" if s["mask_no_eos"] else "flagged",
+            clip=s["reward_clip"],
+        )
+
+    @property
+    def _names(self) -> tuple[str, str]:
+        parts = self.baseline, self.scale
+        if named := COMPUTATIONS.get((*parts, self.over)):
+            return named
+        words = BASELINE_WORDS[self.baseline] + SCALE_WORDS[self.scale]
+        name, title = COMPUTATIONS.get((*parts, ""), ("/".join(parts), words))
+        if not self.over:
+            return name, title
+        return (
+            f"{name}, whitened by {self.over}",
+            f"{title}, then whitened over {self.over}",
+        )
 
     @property
     def estimator(self) -> str:
         """The estimator's name: grpo, or batch_mean/group_std."""
-        name = self._named(0, f"{self.baseline}/{self.scale}", ", whitened by ")
+        name = self._names[0]
         return "rloo_vectorized" if name == "rloo" and self.lone_row == "zero" else name
 
     @property
     def title(self) -> str:
         """The computation as a person says it."""
-        parts = BASELINE_WORDS[self.baseline] + SCALE_WORDS[self.scale]
-        return self._named(1, parts, ", then whitened over ")
-
-    def _named(self, which: int, parts: str, whitened: str) -> str:
-        named = COMPUTATIONS.get((self.baseline, self.scale, self.over))
-        if named:
-            return named[which]
-        first = COMPUTATIONS.get((self.baseline, self.scale, ""), (parts, parts))
-        return first[which] + (whitened + self.over if self.over else "")
+        return self._names[1]
 
     @property
     def over(self) -> str:
@@ -158,8 +172,7 @@ class Reading:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns whose meaning the reading rests on, beside prompt, reward
-        and advantage."""
+        """Columns that it rests on, beside prompt, reward and advantage."""
         by_length = self.over == "tokens" or self.baseline == "length_weighted_mean"
         rests = {
             "length": by_length,
@@ -238,13 +251,6 @@ ROLES = {
 }
 """The roles of a log's columns that one column of ours is made of."""
 
-ALIASES = {
-    "grpo_vectorized": "grpo",
-    "reinforce_pp": "reinforce_plus_plus",
-    "zscore": "batch_zscore",
-    "raw": "none",
-}
-
 
 @dataclass(frozen=True)
 class Asked:
@@ -284,20 +290,8 @@ class Asked:
             "ddof": divided.ddof,
             "eps": divided.eps,
             "lone_row": like.lone_row or "raw",
-            **self.declared,
         }
-        second = f"tokens {named.get('whiten_ddof', 1)}"
-        return Reading(
-            named["baseline"],
-            named["scale"],
-            named["ddof"],
-            named["eps"],
-            about=named.get("spread_about", "mean"),
-            lone_row=named["lone_row"],
-            second=second if named.get("whiten_tokens") else "",
-            rows="ended" if named.get("mask_no_eos") else "flagged",
-            clip=named.get("reward_clip"),
-        )
+        return Reading.of({**Settings(), **named, **self.declared})
 
     def wanted(self, r: Reading) -> bool:
         """The reading is what was declared, as far as it decides that."""
@@ -310,19 +304,14 @@ class Asked:
             "reward_clip": r.clip,
         }
         if r.divides:
-            decided["ddof"] = r.ddof
-            decided["eps"] = r.eps if r.eps_at == "after" else None
+            decided |= {"ddof": r.ddof, "eps": r.eps if r.eps_at == "after" else None}
             if r.baseline != "group_mean":
                 decided["spread_about"] = r.about
         if r.lone_row:
             decided["lone_row"] = r.lone_row
         if r.second:
             decided["whiten_ddof"] = int(r.second[-1])
-        return all(
-            decided.get(name, value) == value
-            for name, value in self.declared.items()
-            if name in OF_ADVANTAGES
-        )
+        return all(self.declared.get(n, value) == value for n, value in decided.items())
 
 
 def asked_of(
@@ -351,19 +340,13 @@ def asked_of(
 
 def _of_estimator(name: object) -> dict[str, Any]:
     """Baseline, scale and whitening of an estimator."""
+    named = {estimator: of for of, (estimator, _) in reversed(COMPUTATIONS.items())}
     estimator = str(name).lower().replace("-", "_").replace(" ", "_")
-    estimator = ALIASES.get(estimator, estimator)
-    if estimator in ESTIMATORS:
-        settings = ESTIMATORS[estimator]
-        return {k: settings[k] for k in ("baseline", "scale", "whiten_tokens")}
-    parts = {named: of for of, (named, _) in COMPUTATIONS.items()}
-    baseline, scale, over = parts.get(estimator, (*estimator.partition("/")[::2], ""))
-    if baseline in BASELINE_WORDS and scale in SCALE_WORDS:
-        whitens = over == "tokens"
-        return {"baseline": baseline, "scale": scale, "whiten_tokens": whitens}
-    raise refuse(
-        "one of " + ", ".join(sorted({*ESTIMATORS, *parts})), name, "estimator"
-    )
+    parts = (*estimator.partition("/")[::2], "")
+    baseline, scale, over = named.get(estimator.removesuffix("_vectorized"), parts)
+    if baseline not in BASELINE_WORDS or scale not in SCALE_WORDS:
+        raise refuse("one of " + ", ".join(sorted(named)), name, "estimator")
+    return {"baseline": baseline, "scale": scale, "whiten_tokens": over == "tokens"}
 
 
 def _value(name: str, value: Any) -> Any:

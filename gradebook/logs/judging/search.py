@@ -19,12 +19,13 @@ from gradebook.logs.judging import suspects as bugs
 from gradebook.logs.judging.fit import NONE, REWARDS, WRITTEN, Fit, Ruler, distance
 from gradebook.logs.judging.reading import Asked, Reading, plainness
 from gradebook.logs.judging.space import (
+    COPIES,
     Rows,
     compute,
     families,
     fit,
     groupings,
-    without_copies,
+    originals,
 )
 from gradebook.logs.judging.suspects import Suspect
 from gradebook.logs.logged_steps import LoggedSteps
@@ -99,15 +100,15 @@ def views(steps: LoggedSteps, asked: Asked) -> Iterator[Rows]:
     if masked is not None:
         counting = ["ended"] if masked else ["flagged", "all"]
     clip = asked.declared.get("reward_clip")
-    ways: list[tuple] = [(steps, "prompt", None, clip)]
-    ways += [(steps, *grouping) for grouping in groupings(steps)]
-    if (part := without_copies(steps)) is not steps:
-        ways += [(part, "without copies")]
+    names = ["prompt", *groupings(steps)]
+    if (originals(steps) != np.arange(steps.rows)).any():
+        names.append(COPIES)
+    ways = [Reading("none", "none", grouping=name, clip=clip) for name in names]
     if clip is None:
         largest = float(np.abs(steps.batch.reward.numpy()).max(initial=0))
-        ways += [(steps, "prompt", None, clip) for clip in CLIPS if largest > clip]
-    for (part, *way), rows in product(ways, counting):
-        yield Rows(part, rows, *way)
+        ways += [replace(ways[0], clip=clip) for clip in CLIPS if largest > clip]
+    for way, rows in product(ways, counting):
+        yield Rows(steps, replace(way, rows=rows))
 
 
 def some_steps(steps: LoggedSteps, left: np.ndarray, rows: int = SAMPLE) -> np.ndarray:
@@ -173,15 +174,12 @@ def _fitting(
     large = usable & (ruler.steps.worst(sizes) > LARGE)
     for rows in views(ruler.steps, asked):
         candidates.tick()
-        is_usual = rows.grouping == "prompt" and rows.clip == asked.declared.get(
-            "reward_clip"
-        )
-        if not left.any() and not is_usual:
+        view, clip = rows.view, asked.declared.get("reward_clip")
+        if not left.any() and (view.grouping != "prompt" or view.clip != clip):
             break
-        part = ruler.on(rows.steps)
         for family in families(rows, asked.declared.get("eps")):
             for reading in filter(only, family):
-                near = part.fit(rows.compute(reading))
+                near = ruler.fit(rows.compute(reading))
                 fits_some = bool((near.level <= REWARDS).any())
                 if fits_some:
                     fits[reading] = near

@@ -39,7 +39,8 @@ ROWS = ("flagged", "ended", "all")
 """Which rows count: scored rows with tokens, each rollout once; those of
 them that ended; or all rows."""
 
-BASELINES = tuple(BASELINE_WORDS)
+COPIES = "without copies"
+"""The grouping of rows without those that fill a step."""
 
 OWN_MEAN = ("group_mean", "second_best")
 """Baselines from which nobody measures a deviation but as its mean."""
@@ -49,20 +50,17 @@ OF_MEAN = ("group_std", "batch_std")
 
 
 class Sums:
-    """Statistics of the rows that count, by group or by step, at each row; a row
-    counts as often as it weighs."""
+    """Statistics by group or by step, at each row; a row counts as often as it
+    weighs, [R]."""
 
-    def __init__(
-        self, of: np.ndarray, counted: np.ndarray, weight: np.ndarray | None = None
-    ) -> None:
-        self.of, self.counted = of, counted
+    def __init__(self, of: np.ndarray, weight: np.ndarray) -> None:
+        self.of, self.weight = of, weight.astype(float)
         self.size = int(of.max(initial=-1)) + 1
-        self.weight = counted.astype(float) if weight is None else counted * weight
         self.n = self.sum(np.ones(len(of)))
 
     def sum(self, values: np.ndarray) -> np.ndarray:
         """Sum of each row's set. [R]"""
-        kept = np.where(self.counted, values, 0.0) * self.weight
+        kept = np.where(self.weight > 0, values, 0.0) * self.weight
         return np.bincount(self.of, kept, self.size)[self.of]
 
     def mean(self, values: np.ndarray) -> np.ndarray:
@@ -79,54 +77,57 @@ class Sums:
     def spread(
         self, values: np.ndarray, ddof: int, about: np.ndarray | None = None
     ) -> np.ndarray:
-        """Standard deviation of each row's set, about its mean or `about`; 1
-        where one row has none (ddof 1). [R]"""
+        """The variance's root; 1 where one row has none (ddof 1). [R]"""
         spread = np.sqrt(self.variance(values, ddof, about))
         return np.where(self.n <= ddof, 1.0, spread) if ddof else spread
 
     def largest(self, values: np.ndarray) -> np.ndarray:
         """Largest value of each row's set, -inf for none. [R]"""
-        most = np.full(self.size, -np.inf)
-        np.maximum.at(most, self.of[self.counted], values[self.counted])
+        most, counted = np.full(self.size, -np.inf), self.weight > 0
+        np.maximum.at(most, self.of[counted], values[counted])
         return most[self.of]
 
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """The rows of whole steps as readings may see them: which count, how they are
-    grouped (by prompt, or `group`, int64 [R]) and how rewards were clipped."""
+    """The rows of whole steps as a reading like `view` sees them: which count, how
+    they are grouped and how rewards were clipped."""
 
     steps: LoggedSteps
-    rows: str = "flagged"
-    grouping: str = "prompt"
-    group: np.ndarray | None = None
-    clip: float | None = None
+    view: Reading = Reading("none", "none")
     _kept: dict[Reading, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict)
 
     @cached_property
     def score(self) -> np.ndarray:
-        reward = self.steps.batch.reward.numpy().astype("float64")
-        return reward if self.clip is None else reward.clip(-self.clip, self.clip)
+        reward, clip = self.steps.batch.reward.numpy(), self.view.clip
+        return reward if clip is None else reward.clip(-clip, clip)
 
     @cached_property
     def credited(self) -> np.ndarray:
         """bool [R] the row may earn an advantage."""
         b = self.steps.batch
-        if self.rows == "all":
+        if self.view.rows == "all":
             return np.ones(self.steps.rows, dtype=bool)
         earns = (b.tokens > 0) & b.scored
-        return (earns & b.eos if self.rows == "ended" else earns).numpy()
+        return (earns & b.eos if self.view.rows == "ended" else earns).numpy()
+
+    @cached_property
+    def original(self) -> np.ndarray:
+        """int64 [R] the row that the row is a copy of; itself for most."""
+        if self.view.grouping == COPIES:
+            return originals(self.steps)
+        return np.arange(self.steps.rows)
 
     @cached_property
     def vote(self) -> np.ndarray:
         """int64 [R] the row that speaks for the row's rollout."""
         rows = np.arange(self.steps.rows)
-        if self.rows == "all":
-            return rows
+        if self.view.rows == "all":
+            return self.original
         rollout = self.steps.batch.rollout_index.numpy()
         first = np.full(int(rollout.max(initial=0)) + 1, len(rows))
         np.minimum.at(first, rollout[self.credited], rows[self.credited])
-        return np.where(self.credited, first[rollout], rows)
+        return np.where(self.credited, first[rollout], rows)[self.original]
 
     @cached_property
     def counted(self) -> np.ndarray:
@@ -135,7 +136,9 @@ class Rows:
 
     @cached_property
     def groups(self) -> Sums:
-        of = self.steps.batch.prompt_index.numpy() if self.group is None else self.group
+        of = self.steps.batch.prompt_index.numpy()
+        if self.view.grouping not in ("prompt", COPIES):
+            of = groupings(self.steps).get(self.view.grouping, of)
         return Sums(of, self.counted)
 
     @cached_property
@@ -147,7 +150,7 @@ class Rows:
         """What a second normalization may weigh, as the log's columns allow.
         float64 [R]"""
         b, has = self.steps.batch, self.steps.has
-        tokens = b.all_tokens if self.rows == "all" else b.tokens
+        tokens = b.all_tokens if self.view.rows == "all" else b.tokens
         weights = {"rows": np.ones(self.steps.rows)}
         if "length" in has:
             weights["tokens"] = tokens.numpy().astype("float64")
@@ -158,7 +161,7 @@ class Rows:
     def _others(self, sums: Sums) -> tuple[np.ndarray, np.ndarray]:
         """How many rows of its set a row is compared with, and their mean, 0 for
         none. [R]"""
-        has_own = sums.counted[self.vote]
+        has_own = self.counted[self.vote]
         its_score = np.where(has_own, self.score[self.vote], 0)
         n = sums.n - has_own
         return n, (sums.sum(self.score) - its_score) / np.maximum(n, 1)
@@ -177,12 +180,12 @@ class Rows:
             n, mean = self._others(groups)
             return np.where(n < 1, alone, mean)
         if r.baseline == "second_best":
-            top = self.counted & (x == groups.largest(x))
+            top = (self.counted & (x == groups.largest(x)))[self.original]
             second = groups.largest(np.where(top, -np.inf, x))
             second = np.where(groups.sum(top) > 1, x, second)
             return np.where(top & (groups.n > 1), second, x)
         if r.baseline == "length_weighted_mean":
-            by_token = Sums(groups.of, self.counted, self.weights.get("tokens"))
+            by_token = Sums(groups.of, self.counted * self.weights.get("tokens", 1))
             return np.where(groups.n <= 1, alone, by_token.mean(x))
         return np.where(groups.n <= 1, alone, groups.mean(x))
 
@@ -242,8 +245,8 @@ class Rows:
             values = np.where(away == 0, 0, away / scale)
             values = np.where(self.credited, values, 0)
             if r.second:
-                weight = self.weights.get(r.over)
-                steps = Sums(self.steps.step_of, self.credited, weight)
+                own = self.credited & (self.original == np.arange(self.steps.rows))
+                steps = Sums(self.steps.step_of, own * self.weights.get(r.over, 1))
                 variance = steps.variance(values, int(r.second[-1]))
                 if "/eps" in r.second:
                     more = np.sqrt(variance) + r.eps
@@ -265,17 +268,15 @@ def families(rows: Rows, eps: float | None = None) -> Iterator[list[Reading]]:
     seconds = [s for s in SECONDS if s.startswith(tuple(rows.weights))]
     has_length = "length" in rows.steps.has
     firsts = [
-        Reading(
-            baseline,
-            scale,
-            ddof,
+        replace(
+            rows.view,
+            baseline=baseline,
+            scale=scale,
+            ddof=ddof,
             about=about,
             lone_row=lone_row,
-            rows=rows.rows,
-            grouping=rows.grouping,
-            clip=rows.clip,
         )
-        for baseline in BASELINES
+        for baseline in BASELINE_WORDS
         if has_length or baseline != "length_weighted_mean"
         for lone_row in (("zero", "raw") if lone and baseline in alone else ("",))
         for scale in SCALE_WORDS
@@ -290,9 +291,9 @@ def families(rows: Rows, eps: float | None = None) -> Iterator[list[Reading]]:
         ]
 
 
-def groupings(steps: LoggedSteps) -> Iterator[tuple[str, np.ndarray]]:
+def groupings(steps: LoggedSteps) -> dict[str, np.ndarray]:
     """Other groups than rows that share step and prompt: draws, where a
-    prompt was drawn twice, and texts. int64 [R]"""
+    prompt was drawn twice, and texts. int64 [R] each"""
     prompt, text = steps.batch.prompt_index.numpy(), steps.batch.text.numpy()
     new = np.diff(prompt, prepend=-1) != 0
     new[steps.starts] = True
@@ -305,11 +306,11 @@ def groupings(steps: LoggedSteps) -> Iterator[tuple[str, np.ndarray]]:
         labels = {}  # an id that names no row names prompts better than texts
     labels |= {"id and text": _pairs(prompt, text), "runs": run}
     labels |= {f"draws of {n}": _pairs(run, place // n) for n in sizes if n > 1}
-    seen = {prompt.tobytes()}
-    for name, group in labels.items():
-        if group.tobytes() not in seen:
-            seen.add(group.tobytes())
-            yield name, group
+    groups: dict[str, np.ndarray] = {}
+    for name, of in labels.items():
+        if not any(np.array_equal(of, other) for other in (prompt, *groups.values())):
+            groups[name] = of
+    return groups
 
 
 def _pairs(first: np.ndarray, second: np.ndarray) -> np.ndarray:
@@ -317,46 +318,31 @@ def _pairs(first: np.ndarray, second: np.ndarray) -> np.ndarray:
     return codes(first * (int(second.max(initial=0)) + 1) + second)
 
 
-def without_copies(steps: LoggedSteps) -> LoggedSteps:
-    """The steps without rows at their end that repeat their first row, or their
-    first rows in order, with reward, tokens and advantage."""
+def originals(steps: LoggedSteps) -> np.ndarray:
+    """The row that each row is a copy of, or itself: rows at a step's end may
+    repeat its first row, or its first rows in order, with reward, tokens and
+    advantage. int64 [R]"""
     b = steps.batch
     columns = b.prompt_index.numpy(), b.reward.numpy(), b.tokens.numpy()
     cells = np.stack([*columns, steps.advantage], axis=1)
-    keep = [
-        np.arange(len(rows)) < len(rows) - _copies(rows)
-        for rows in np.split(cells, steps.starts[1:])
-    ]
-    kept = np.concatenate(keep)
-    return steps if kept.all() else steps.of_rows(np.flatnonzero(kept))
-
-
-def _copies(rows: np.ndarray) -> int:
-    last = len(rows)
-    while last > 2 and (rows[last - 1] == rows[0]).all():
-        last -= 1
-    if last < len(rows):
-        return len(rows) - last
-    several = range(len(rows) // 2, 1, -1)
-    return next((n for n in several if (rows[-n:] == rows[:n]).all()), 0)
-
-
-def rows_of(steps: LoggedSteps, reading: Reading) -> Rows:
-    """The rows as the reading sees them."""
-    group = None
-    if reading.grouping == "without copies":
-        steps = without_copies(steps)
-    elif reading.grouping != "prompt":
-        group = dict(groupings(steps)).get(reading.grouping)
-    return Rows(steps, reading.rows, reading.grouping, group, reading.clip)
-
-
-def fit(ruler: Ruler, reading: Reading) -> Fit:
-    """How a reading lies with the log."""
-    rows = rows_of(ruler.steps, reading)
-    return ruler.on(rows.steps).fit(rows.compute(reading))
+    original = np.arange(steps.rows)
+    for start, rows in zip(steps.starts, np.split(cells, steps.starts[1:])):
+        other = np.flatnonzero((rows != rows[0]).any(1))
+        last = max(2, 1 + int(other.max(initial=0)))
+        if last < len(rows):
+            original[start + last : start + len(rows)] = start
+            continue
+        several = range(len(rows) // 2, 1, -1)
+        n = next((n for n in several if (rows[-n:] == rows[:n]).all()), 0)
+        original[start + len(rows) - n : start + len(rows)] = start + np.arange(n)
+    return original
 
 
 def compute(steps: LoggedSteps, reading: Reading) -> Numbers:
     """A reading's advantages on logged steps."""
-    return rows_of(steps, reading).compute(reading)
+    return Rows(steps, reading).compute(reading)
+
+
+def fit(ruler: Ruler, reading: Reading) -> Fit:
+    """How a reading lies with the log."""
+    return ruler.fit(compute(ruler.steps, reading))

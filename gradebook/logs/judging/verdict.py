@@ -6,31 +6,25 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+from pydantic_core import to_jsonable_python
 
 from gradebook.cases.scenario import bug
 from gradebook.core.formatting import short
 from gradebook.core.lazy_pandas import pd
-from gradebook.core.settings import Settings
 from gradebook.logs.judging.fit import REWARDS, SCORES, WRITTEN, distance
 from gradebook.logs.judging.judge import OFF, Judgement
 from gradebook.logs.judging.reading import COMPUTATIONS, REJECTS, ROLES, Reading
 from gradebook.logs.judging.search import quiet, search
 from gradebook.logs.judging.space import compute
 from gradebook.logs.judging.suspects import HOW_ROWS_COUNT, Suspect, main_column
-from gradebook.logs.logged_steps import LoggedSteps
 
+if TYPE_CHECKING:
+    from gradebook.logs.read.log import Log
 
-@dataclass(frozen=True)
-class Tie:
-    """What fits equally well: a bug or an estimator, why this log cannot tell, and
-    its name as a person reads it."""
-
-    name: str
-    why: str
-    title: str
+Columns = Mapping[str, str]  # role -> the log's own name of a column
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,34 +33,30 @@ class Verdict:
 
     sentence          the verdict, then its condition or question
     verdict           correct, other, suspect, asks, cannot tell or none fits
+    judgement         on the steps of the log; None where none could be judged
     asks              the bugs that these numbers would be under a condition
     convention        details of the estimator
-    settings          the engine's settings for pages that show a step
-    group_size        rows per prompt where a stride is named
     residual          largest distance of a row from the named computation
     correct_residual  the same from the correct numbers
     step, row         where the correct numbers are first off, or None
     steps_fitted      steps that the named computation fits
-    incomplete        those of the notes that say what a recording lacks
+    ties              what fits equally well -> why the log cannot tell
     near              what comes nearest, where nothing fits
     unchecked         one line: the columns that would let more be checked
-    broken            what was left out, the first hundred by place
+    broken            what was left out or is missing, the first hundred by place
     declared          settings that a person or a recorder named
-    missing_ranks     step of a recording -> the ranks that lack a part of it
     frame             one row a step: what `check` gives
     what_if           for a log without advantages: the columns of `what_if`
-    correct           float64 [R] what is correct beside the `steps` judged
-    suspects          the bugs that fit some step, as they were run
     """
 
     sentence: str
     verdict: str
+    log: Log
+    judgement: Judgement | None = None
     bug: str = ""
     asks: tuple[str, ...] = ()
     estimator: str = ""
     convention: str = ""
-    settings: Settings = Settings(eps=1e-6)
-    group_size: int | None = None
     residual: float = math.nan
     correct_residual: float = math.nan
     step: object = None
@@ -75,27 +65,17 @@ class Verdict:
     steps_fitted: int = 0
     steps_judged: int = 0
     steps_read: int = 0
-    rows: int = 0
-    ties: tuple[Tie, ...] = ()
+    ties: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
-    incomplete: tuple[str, ...] = ()
     near: str = ""
     unchecked: str = ""
-    columns: Mapping[str, str] = field(default_factory=dict)
+    columns: Columns = field(default_factory=dict)
     files: tuple[str, ...] = ()
     weights: tuple[float, ...] = ()
     broken: tuple[str, ...] = ()
-    broken_cells: int = 0
-    broken_files: int = 0
-    empty_advantages: int = 0
     declared: Mapping[str, object] = field(default_factory=dict)
-    missing_ranks: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
-    problems: tuple[str, ...] = ()
     frame: pd.DataFrame = field(default_factory=lambda: pd.DataFrame())
     what_if: pd.DataFrame = field(default_factory=lambda: pd.DataFrame())
-    steps: LoggedSteps | None = None
-    correct: np.ndarray = field(default_factory=lambda: np.zeros(0))
-    suspects: tuple[Suspect, ...] = ()
 
     @property
     def exit_code(self) -> int:
@@ -103,20 +83,35 @@ class Verdict:
         anything else, or only partly read."""
         if self.verdict in ("suspect", "other"):
             return 1
-        broken = self.broken_cells or self.broken_files
-        partly = broken or self.missing_ranks or self.problems
+        log, run = self.log, self.log.recording
+        lacks = run is not None and (run.problems or run.missing())
+        partly = lacks or log.broken_cells or log.broken_files
         return 0 if self.verdict == "correct" and not partly else 2
 
     def to_json(self) -> str:
         """Everything but what is told by step, as strict JSON; of
         `what_if` the sums over the steps."""
-        by_step = ("frame", "what_if", "steps", "correct", "suspects")
-        plain = {k: v for k, v in vars(self).items() if k not in by_step}
-        plain["what_if"] = by_bug(self.what_if).to_dict("records")
-        plain["ties"] = [vars(tie) for tie in self.ties]
-        plain["exit_code"] = self.exit_code
-        text = json.dumps(_jsonable(plain), indent=2, allow_nan=False)
-        return text.encode("utf-8", errors="replace").decode("utf-8")
+        log, run, j = self.log, self.log.recording, self.judgement
+        of_step = ("log", "judgement", "frame", "what_if")
+        told = {k: v for k, v in vars(self).items() if k not in of_step}
+        told |= {
+            "exit_code": self.exit_code,
+            "settings": j.settings if j else None,
+            "group_size": j.suspect.group_size if j and j.suspect else None,
+            "rows": log.rows,
+            "broken_cells": log.broken_cells,
+            "broken_files": log.broken_files,
+            "empty_advantages": log.empty_advantages,
+            "missing_ranks": run.missing() if run else {},
+            "problems": run.problems if run else (),
+            "what_if": by_bug(self.what_if).to_dict("records"),
+        }
+        plain = to_jsonable_python(told, inf_nan_mode="null", fallback=_plain)
+        return json.dumps(plain, indent=2, allow_nan=False)
+
+
+def _plain(value: object) -> object:
+    return value.item() if isinstance(value, np.generic) else str(value)
 
 
 def by_bug(lines: pd.DataFrame) -> pd.DataFrame:
@@ -130,21 +125,6 @@ def by_bug(lines: pd.DataFrame) -> pd.DataFrame:
     table = table.assign(steps=each["off"].sum(), of=each["off"].size()).reset_index()
     return table.sort_values(["flips", "rows_off"], ascending=False, kind="stable")
 
-
-def _jsonable(value: Any) -> Any:
-    """Numbers that JSON has not become text or null."""
-    if isinstance(value, Mapping):
-        return {str(k): _jsonable(v) for k, v in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_jsonable(v) for v in value]
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, float) and not math.isfinite(value):
-        return None if math.isnan(value) else str(value)
-    return value if isinstance(value, (str, int, float, type(None))) else str(value)
-
-
-Columns = Mapping[str, str]  # role -> the log's own name of a column
 
 SAYS = {
     "mask": "marks the tokens of a response",
@@ -318,16 +298,17 @@ def _suspect(j: Judgement, s: Suspect, columns: Columns) -> str:
     )
 
 
-def ties_of(j: Judgement) -> tuple[Tie, ...]:
-    """What fits equally well, and why."""
+def ties_of(j: Judgement) -> dict[str, str]:
+    """What fits equally well: its name -> what it is, and why the log cannot tell."""
     same = "It gives the same numbers on every step of this log."
-    ties = [
-        Tie(b.name, f"{same} Only {b.would_tell} can tell them apart.", b.title)
+    ties = {
+        b.name: f"{b.title}: {same} Only {b.would_tell} can tell them apart."
         for b in map(bug, j.ties)
-    ]
-    others = {r.estimator: r.title for r in j.readings if j.change is None}
-    others.pop(j.estimator, None)
-    return (*ties, *(Tie(name, same, title) for name, title in others.items()))
+    }
+    readings = j.readings if j.change is None else ()
+    ties |= {r.estimator: f"{r.title}: {same}" for r in readings}
+    ties.pop(j.estimator, None)
+    return ties
 
 
 def near_miss(j: Judgement) -> str:
@@ -335,17 +316,16 @@ def near_miss(j: Judgement) -> str:
     one that fits some rows; else ""."""
     if j.verdict != "none fits":
         return ""
-    steps = j.candidates.steps
+    steps, ruler = j.candidates.steps, j.candidates.ruler
     turned = replace(steps, advantage=-steps.advantage)
-    ruler = replace(j.candidates.ruler, steps=turned)
-    opposite = search(ruler, j.candidates.asked).fitting(~quiet(turned), WRITTEN)
-    if opposite:
+    others = search(replace(ruler, steps=turned), j.candidates.asked)
+    if opposite := others.fitting(~quiet(turned), WRITTEN):
         return (
             f"Near miss: {opposite[0].title} fits with the opposite sign. Check the"
             " sign of the loss, or of the column."
         )
     reading, share = j.candidates.nearest or (None, 0)
-    if reading is None or share <= 0.02 or reading.grouping == "without copies":
+    if reading is None or share <= 0.02:
         return ""
     values, allowed = compute(steps, reading).values, ruler.base + ruler.written
     misses = distance(values, steps.advantage) > 10 * allowed

@@ -160,9 +160,8 @@ def _evidence(verdict: Verdict) -> None:
     """Everything else that the check knows; and files."""
     st.markdown(words.titled("Evidence", level=3))
     table(["", ""], [list(fact) for fact in facts(verdict)], label="evidence")
-    ties = [f"{tie.title}: {tie.why}" for tie in verdict.ties]
     for title, texts, expanded in (
-        ("What this log cannot tell", ties, False),
+        ("What this log cannot tell", [*verdict.ties.values()], False),
         ("Notes, and what was not checked", verdict.notes, False),
         ("Left out, since it cannot be read", verdict.broken, True),
     ):

@@ -73,11 +73,11 @@ def test_a_step_without_a_rank_is_named_and_not_judged(tmp_path, capsys):
     record(tmp_path, [1, 2], rank=1, ranks=3)
     record(tmp_path, [1, 3], rank=2, ranks=3)
     verdict = check_log([tmp_path])
-    assert verdict.missing_ranks == {2: (2,), 3: (1,)}
+    assert verdict.log.recording.missing() == {2: (2,), 3: (1,)}
     assert verdict.frame["step"].tolist() == [1]
     assert (verdict.steps_judged, verdict.steps_read) == (1, 3)
     assert main(["check", str(tmp_path)]) == 2  # only partly read
-    assert "2 steps are not judged, since rows of some" in capsys.readouterr().out
+    assert "step 2 is not judged: it lacks rows of rank 2" in capsys.readouterr().out
 
 
 def test_training_goes_on_after_bad_arguments_and_the_check_names_them(tmp_path):
@@ -91,8 +91,8 @@ def test_training_goes_on_after_bad_arguments_and_the_check_names_them(tmp_path)
     assert run.steps == (2,)
     assert [p.split(":")[0] for p in run.problems] == ["step 0", "step 1"]
     assert verdict.verdict == "correct" and verdict.exit_code == 2
-    (note,) = (n for n in verdict.notes if "problem" in n)
-    assert "2 problems: step 0: key 'reward', row 0" in note
+    assert len(verdict.broken) == 2
+    assert verdict.broken[0].startswith("step 0: key 'reward', row 0")
 
 
 def test_a_damaged_file_and_another_log_are_named(tmp_path):
@@ -101,9 +101,9 @@ def test_a_damaged_file_and_another_log_are_named(tmp_path):
     made(steps=1).to_parquet(tmp_path / "zzz.parquet")
     verdict = check_log([tmp_path])
     assert verdict.verdict == "correct" and verdict.exit_code == 2
-    assert len(verdict.problems) == 2
-    assert "zz.arrows: damaged" in verdict.problems[0]
-    assert "zzz.parquet: not of the recording" in verdict.problems[1]
+    assert len(verdict.broken) == 2
+    assert "zz.arrows: damaged" in verdict.broken[0]
+    assert "zzz.parquet: not of the recording" in verdict.broken[1]
 
 
 def test_rows_without_a_reward_are_unscored(tmp_path):
@@ -115,7 +115,7 @@ def test_rows_without_a_reward_are_unscored(tmp_path):
         recorder.step(0, **three, reward=[1.0, 0.0, None], advantage=[0.5, -0.5, 0.0])
         recorder.step(1, **three, reward=[1.0, 0.0, 2.0], advantage=[0.0, -1.0, 1.0])
     verdict = check_log([tmp_path])
-    assert verdict.verdict == "correct" and verdict.broken_cells == 0
+    assert verdict.verdict == "correct" and verdict.log.broken_cells == 0
 
 
 def test_parts_of_a_run_that_was_repeated_do_not_meet_those_of_the_new_one(tmp_path):
