@@ -27,12 +27,14 @@ BUGS: tuple[str, ...] = tuple(sorted(m.name for m in iter_modules(__path__)))
 class Swap:
     """One stage that an engine swaps.
 
-    name     the bug, or the bugs that act in this stage together
-    engine   the whole faulty engine
-    drops    the grouping.CONDITIONS that a faulty `counted` leaves out
-    unexplained, evidence  of a rounding error, which the numbers of a log show
-             by themselves: the rows that it alone explains, and how surely
-    reading  settings outside which that rounding plays no part
+    name    the bug, or the bugs that act in this stage together
+    engine  the whole faulty engine
+    drops   the grouping.CONDITIONS that a faulty `counted` leaves out
+
+    A rounding error is shown by the numbers of a log, a table with the columns
+    prompt, reward and advantage: `unexplained` are the rows that it alone explains;
+    `evidence` says how surely, of those in the column `odd` beside a correct
+    `baseline`; `reading` are the settings in which it takes part.
     """
 
     name: str

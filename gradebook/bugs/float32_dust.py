@@ -1,10 +1,13 @@
 """Float32 dust: verl PR 4598, open."""
 
+from __future__ import annotations
+
 import numpy as np
 from torch import Tensor
 
 from gradebook.core.batch import Batch
 from gradebook.core.lazy_pandas import pd
+from gradebook.core.settings import Settings
 from gradebook.engine import grouping
 
 
@@ -17,37 +20,29 @@ def score(batch: Batch) -> Tensor:
     return grouping.score(batch).float()
 
 
-def unexplained(reward: np.ndarray, prompt: np.ndarray) -> np.ndarray:
+def unexplained(log: pd.DataFrame) -> np.ndarray:
     """The rewards of the row's group, of two or more rows, are equal: no exact
     formula leaves an advantage there. bool [R]."""
-    groups = pd.Series(reward).groupby(prompt)
+    groups = log.groupby("prompt")["reward"]
     equal = groups.transform("min") == groups.transform("max")
     return (equal & (groups.transform("size") > 1)).to_numpy()
 
 
-def evidence(
-    rows: np.ndarray,
-    reward: np.ndarray,
-    prompt: np.ndarray,
-    advantage: np.ndarray,
-    baseline: np.ndarray,
-    ddof: int | None,
-    eps: float,
-) -> np.ndarray:
-    """2 for those of `rows`, bool [R], whose advantage a float32 mean leaves:
-    q / (q c + eps), with q a multiple of the rewards' spacing and c what the
-    deviation makes of it; else 0. int [R]. `ddof` is None where nothing
-    divides."""
-    n = np.bincount(prompt)[prompt[rows], None].astype("float64")
-    score = np.abs(reward[rows, None]).astype("float32")
-    size = np.abs(advantage[rows, None])
+def evidence(log: pd.DataFrame, settings: Settings) -> np.ndarray:
+    """2 for odd rows whose advantage a float32 mean leaves: q / (q c + eps), with q a
+    multiple of the rewards' spacing and c what the deviation makes of it; else 0.
+    int [R]."""
+    odd, divides = log["odd"].to_numpy(), settings.scale.endswith("_std")
+    n = log.groupby("prompt")["reward"].transform("size").to_numpy()[odd, None]
+    score = log["reward"].abs().to_numpy("float32")[odd, None]
+    size = log["advantage"].abs().to_numpy()[odd, None]
     q = np.spacing(score).astype("float64") * [0.25, 0.5, *range(1, 33)]
     # The deviation is about the rounded mean, with ddof 0 or 1, or the exact one.
     spreads = (q, q * np.sqrt(n / (n - 1)), 0 * q)
     with np.errstate(divide="ignore"):  # an eps of 0 beside the exact deviation
-        left = [q] if ddof is None else [q / (spread + eps) for spread in spreads]
+        left = [q / (s + settings.eps) for s in spreads] if divides else [q]
     near = np.abs(size - np.hstack(left)) <= 0.02 * size
     inexact = score[:, 0] * 1024 != np.round(score[:, 0] * 1024)
-    shown = np.zeros(len(rows), dtype="int64")
-    shown[rows] = 2 * (near.any(1) & inexact)
+    shown = np.zeros(len(log), dtype="int64")
+    shown[odd] = 2 * (near.any(1) & inexact)
     return shown

@@ -3,12 +3,7 @@
 from torch import Tensor
 
 from gradebook.core.batch import Batch
-from gradebook.engine.loss import (
-    Loss,
-    learning_tokens,
-    token_weight,
-    weighted_loss,
-)
+from gradebook.engine.loss import Loss, learning_tokens, token_weight, weighted_loss
 
 
 def loss(batch: Batch, advantage: Tensor, trained: Tensor, logp: Tensor) -> Loss:

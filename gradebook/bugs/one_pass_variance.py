@@ -1,20 +1,20 @@
 """One-pass variance: NeMo-RL PR 4158, fixed on main."""
 
+from __future__ import annotations
+
 import numpy as np
 import torch
 from torch import Tensor
 
 from gradebook.core.batch import Batch
+from gradebook.core.lazy_pandas import pd
+from gradebook.core.settings import Settings
 from gradebook.engine.advantages import SCALES
 from gradebook.engine.segments import by_group, others
 
 
 def scale(
-    batch: Batch,
-    score: Tensor,
-    counted: Tensor,
-    group: Tensor,
-    baseline: Tensor,
+    batch: Batch, score: Tensor, counted: Tensor, group: Tensor, baseline: Tensor
 ) -> Tensor:
     """The others' deviation as the root of E[x^2] - E[x]^2 in float32,
     which divides wherever it is above 0. float [R].
@@ -39,49 +39,41 @@ READING = {"baseline": "leave_one_out", "scale": "others_std"}
 """The only computation in which the others' deviation takes part."""
 
 
-def _siblings(
-    reward: np.ndarray, prompt: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _siblings(log: pd.DataFrame) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """How many siblings each row has, the variance of their rewards, and whether
     these differ by about a thousandth or less. [R] each."""
-    batch = Batch(prompt, reward)
-    rest = others(batch, by_group(batch.prompt_index, batch.scored))
-    n, x = rest.n, batch.reward
-    mean, square = rest.sum(x) / n, rest.sum(x * x) / n
-    variance = (square - mean * mean).clamp(min=0)
+    prompt, x = log["prompt"].to_numpy(), log["reward"].to_numpy()
+    n = np.bincount(prompt)[prompt] - 1
+    with np.errstate(divide="ignore", invalid="ignore"):
+        mean, square = ((np.bincount(prompt, v)[prompt] - v) / n for v in (x, x * x))
+        variance = np.maximum(square - mean * mean, 0)
     near = (n >= 2) & (variance <= 2.5e-7 * square)
-    return n.numpy(), variance.nan_to_num(0).numpy(), near.numpy()
+    return n, np.nan_to_num(variance), near
 
 
-def unexplained(reward: np.ndarray, prompt: np.ndarray) -> np.ndarray:
+def unexplained(log: pd.DataFrame) -> np.ndarray:
     """Rows whose siblings' rewards are nearly equal, and, unless that is every
     row, their siblings where float32 cannot hold the rewards. bool [R]."""
-    near = _siblings(reward, prompt)[2]
-    inexact = np.bincount(prompt, reward * 1024 != np.round(reward * 1024)) > 0
+    prompt, x = log["prompt"].to_numpy(), log["reward"].to_numpy()
+    near = _siblings(log)[2]
+    inexact = np.bincount(prompt, x * 1024 != np.round(x * 1024)) > 0
     touched = near | (inexact & (np.bincount(prompt, near) > 0))[prompt]
     return near if touched.all() else touched
 
 
-def evidence(
-    rows: np.ndarray,
-    reward: np.ndarray,
-    prompt: np.ndarray,
-    advantage: np.ndarray,
-    baseline: np.ndarray,
-    ddof: int | None,
-    eps: float,
-) -> np.ndarray:
-    """For those of `rows`, bool [R]: 1 where the logged deviation is within the
-    rounding error of a one-pass variance in float32; 2 where the siblings are
-    nearly equal as well and the deviation is off by that rounding, in two
-    groups or more; else 0. int [R]."""
-    n, variance, near = _siblings(reward, prompt)
-    away, square = reward - baseline, np.bincount(prompt, reward**2)[prompt]
+def evidence(log: pd.DataFrame, settings: Settings) -> np.ndarray:
+    """For odd rows: 1 where the logged deviation is within the rounding error of a
+    one-pass variance in float32; 2 where the siblings are nearly equal as well and
+    the deviation is off by that rounding, in two groups or more; else 0. int [R]."""
+    n, variance, near = _siblings(log)
+    prompt, x = log["prompt"].to_numpy(), log["reward"].to_numpy()
+    advantage, away = log["advantage"].to_numpy(), x - log["baseline"].to_numpy()
+    square = np.bincount(prompt, x * x)[prompt]
     with np.errstate(divide="ignore", invalid="ignore"):
-        spread = np.maximum(away / advantage - eps, 0)
-        gap = np.abs(spread**2 * (n - (ddof or 0)) / n - variance)
+        spread = np.maximum(away / advantage - settings.eps, 0)
+        gap = np.abs(spread**2 * (n - settings.ddof) / n - variance)
     undivided = np.abs(away - advantage) <= 1e-4 * np.abs(away)
-    explained = rows & (n >= 2) & (away != 0) & (advantage != 0)
+    explained = log["odd"].to_numpy() & (n >= 2) & (away != 0) & (advantage != 0)
     explained &= undivided | (gap <= 8 * 2.0**-24 * square)
     # One pass gives multiples of the mean square's spacing.
     unit = np.spacing((square / (n + 1)).astype("float32"))

@@ -3,11 +3,7 @@
 from torch import Tensor
 
 from gradebook.core.batch import Batch
-from gradebook.engine.advantages import (
-    enough_tokens,
-    surviving,
-    whitened_about,
-)
+from gradebook.engine.advantages import surviving, whitened_about
 from gradebook.engine.segments import by_step
 
 
@@ -19,7 +15,6 @@ def advantage(batch: Batch, standardized: Tensor, credited: Tensor) -> Tensor:
     """
     if not batch.settings.whiten_tokens:
         return surviving(batch, standardized)
-    enough_tokens(batch, credited)
     steps, step = by_step(batch, credited), batch.step_index
     total = steps.at_rows(steps.sum(standardized * batch.tokens))
     mean = total / (batch.step_rows * batch.width)[step]

@@ -3,12 +3,7 @@
 from torch import Tensor
 
 from gradebook.core.batch import Batch
-from gradebook.engine.advantages import (
-    enough_tokens,
-    surviving,
-    whitened_about,
-)
-from gradebook.engine.segments import weighted_mean
+from gradebook.engine.advantages import surviving, whitened
 
 
 def advantage(batch: Batch, standardized: Tensor, credited: Tensor) -> Tensor:
@@ -17,10 +12,5 @@ def advantage(batch: Batch, standardized: Tensor, credited: Tensor) -> Tensor:
     The trainer sees two advantages inside one rollout: one on each rank
     that holds a part of it.
     """
-    if not batch.settings.whiten_tokens:
-        return surviving(batch, standardized)
-    enough_tokens(batch, credited)
     rank = batch.within_step(batch.rank)
-    mean = weighted_mean(rank, standardized, batch.tokens * credited)
-    a = whitened_about(batch, standardized, credited, mean, rank)
-    return surviving(batch, a)
+    return surviving(batch, whitened(batch, standardized, credited, rank))

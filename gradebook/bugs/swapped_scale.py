@@ -8,22 +8,14 @@ from gradebook.engine.segments import by_group
 
 
 def scale(
-    batch: Batch,
-    score: Tensor,
-    counted: Tensor,
-    group: Tensor,
-    baseline: Tensor,
+    batch: Batch, score: Tensor, counted: Tensor, group: Tensor, baseline: Tensor
 ) -> Tensor:
     """The divisor of another setting than the one asked for. float [R].
 
     The trainer sees undivided advantages where it asked for the group's
     deviation, and the group's deviation where it asked for none.
     """
-    swapped = {
-        "group_std": "none",
-        "batch_std": "group_std",
-        "none": "group_std",
-    }
+    swapped = {"group_std": "none", "batch_std": "group_std", "none": "group_std"}
     asked = batch.settings.scale
     chosen = SCALES[swapped.get(asked, asked)]
     return chosen(batch, score, by_group(group, counted), baseline)

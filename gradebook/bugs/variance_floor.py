@@ -9,11 +9,7 @@ from gradebook.engine.segments import by_group
 
 
 def scale(
-    batch: Batch,
-    score: Tensor,
-    counted: Tensor,
-    group: Tensor,
-    baseline: Tensor,
+    batch: Batch, score: Tensor, counted: Tensor, group: Tensor, baseline: Tensor
 ) -> Tensor:
     """The group's variance in one float32 pass, raised to eps before the
     root; eps is added again after it. float [R].

@@ -19,13 +19,7 @@ from gradebook.cases.table import Table
 from gradebook.core.batch import Batch
 from gradebook.core.columns import flag, number, titled, whole
 from gradebook.core.errors import GradebookError, choice
-from gradebook.core.settings import (
-    AT_LEAST_ONE,
-    CHOICES,
-    FLAGS,
-    MAY_BE_NONE,
-    Settings,
-)
+from gradebook.core.settings import AT_LEAST_ONE, CHOICES, FLAGS, MAY_BE_NONE, Settings
 
 
 @dataclass(frozen=True)

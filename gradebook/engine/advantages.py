@@ -11,14 +11,8 @@ from torch import Tensor
 
 from gradebook.core.batch import Batch
 from gradebook.core.errors import StepsError
-from gradebook.engine.segments import (
-    Segments,
-    by_group,
-    by_step,
-    is_first,
-    others,
-    weighted_mean,
-)
+from gradebook.engine import segments
+from gradebook.engine.segments import Segments, by_group, by_step, is_first, others
 
 FLAT = 1e-8
 """A spread of at most this is zero (torch.isclose, as TRL tests it)."""
@@ -104,11 +98,7 @@ BASELINES: Mapping[str, Callable[[Batch, Tensor, Segments], Tensor]] = {
 
 
 def scale(
-    batch: Batch,
-    score: Tensor,
-    counted: Tensor,
-    group: Tensor,
-    baseline: Tensor,
+    batch: Batch, score: Tensor, counted: Tensor, group: Tensor, baseline: Tensor
 ) -> Tensor:
     """The divisor, by `settings.scale`. float [R]."""
     chosen = SCALES[batch.settings.scale]
@@ -218,17 +208,19 @@ def advantage(batch: Batch, standardized: Tensor, credited: Tensor) -> Tensor:
     return surviving(batch, whitened(batch, standardized, credited))
 
 
-def whitened(batch: Batch, values: Tensor, credited: Tensor) -> Tensor:
-    """Values whitened over the tokens of the step, on credited rows, else
-    0. float [R]. Unchanged where `whiten_tokens` is off.
+def whitened(
+    batch: Batch, values: Tensor, credited: Tensor, of: Tensor | None = None
+) -> Tensor:
+    """Values whitened over the tokens of the step, or of the rows that share the
+    number `of`, int64 [R], on credited rows, else 0. float [R]. Unchanged where
+    `whiten_tokens` is off.
 
     Raises StepsError for steps with too few tokens.
     """
     if not batch.settings.whiten_tokens:
         return values
-    enough_tokens(batch, credited)
-    of = batch.step_index
-    mean = weighted_mean(of, values, batch.tokens * credited)
+    of = batch.step_index if of is None else of
+    mean = segments.weighted_mean(of, values, batch.tokens * credited)
     return whitened_about(batch, values, credited, mean, of)
 
 
@@ -242,6 +234,7 @@ def whitened_about(
     tokens of the rows that share the number `of`, int64 [R], times
     S / (S - `whiten_ddof`), with S tokens (verl masked_whiten, SkyRL).
     """
+    enough_tokens(batch, credited)
     sets = by_group(of, credited)
     tokens = batch.tokens.to(values.dtype)
     s = sets.sum(tokens)

@@ -92,11 +92,7 @@ def token_weight(batch: Batch, learns: Tensor, of: Tensor) -> Tensor:
 
 
 def weighted_loss(
-    batch: Batch,
-    advantage: Tensor,
-    learns: Tensor,
-    weight: Tensor,
-    logp: Tensor,
+    batch: Batch, advantage: Tensor, learns: Tensor, weight: Tensor, logp: Tensor
 ) -> Loss:
     """Each step's sum over the tokens `learns`, bool [R, T], of the loss per
     token times the row's `weight`, float [R]."""
@@ -110,13 +106,6 @@ def weighted_loss(
     beta = batch.settings.beta
     if beta == 0:
         return Loss(policy, torch.zeros_like(policy))
-    near = torch.where(learns, logp, batch.ref_logp)
-    kl = beta * token_kl(batch, near) * weight
+    gap = torch.where(learns, batch.ref_logp - logp, 0)
+    kl = beta * (gap.exp() - gap - 1) * weight
     return Loss(policy, steps.sum(kl.sum(-1))[1:])
-
-
-def token_kl(batch: Batch, logp: Tensor) -> Tensor:
-    """exp(ref - logp) - (ref - logp) - 1 at unmasked tokens, else 0.
-    float [R, T]."""
-    gap = torch.where(batch.mask, batch.ref_logp - logp, 0)
-    return gap.exp() - gap - 1

@@ -194,19 +194,20 @@ def bugs_of(reading: Reading, answer: Answer) -> list[str]:
     bugs that groups of rewards can show are tried."""
     steps = as_steps([(answer.rewards, answer.advantages)])
     reward, prompt = steps.batch.reward.numpy(), steps.batch.prompt_index.numpy()
+    columns = {"prompt": prompt, "reward": reward, "advantage": steps.advantage}
+    log = pd.DataFrame(columns)
     rounding = Ruler(steps).base + 16 * 2.0**-24 * np.abs(reward)
     within = np.abs(steps.advantage) <= rounding
     (lost,) = (bug(name) for name in BUGS if bug(name).loses == "float32 mean")
     assert lost.unexplained is not None and lost.evidence is not None
-    equal = lost.unexplained(reward, prompt)
+    equal = lost.unexplained(log)
     ruler = Ruler(steps, ignored=equal & within)
     if fit(ruler, reading).good.all():
         return []
     if fit(replace(ruler, ignored=equal), reading).good.all():
         dust = equal & ~within
-        ddof = reading.ddof if reading.divides else None
-        columns = (dust, reward, prompt, steps.advantage, reward, ddof, reading.eps)
-        return [lost.name] if bool((lost.evidence(*columns)[dust] == 2).all()) else []
+        shown = lost.evidence(log.assign(odd=dust, baseline=reward), reading.settings)
+        return [lost.name] if bool((shown[dust] == 2).all()) else []
     names = tuple(name for name in BUGS if suspects.can_show(bug(name), SHOWN))
     tried = suspects.suspects(steps, (settings_of(reading),), names)
     fitting = [s.bug for s in tried if suspects.fit(ruler, s).good.all()]

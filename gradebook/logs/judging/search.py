@@ -14,6 +14,7 @@ import numpy as np
 
 from gradebook.bugs import BUGS
 from gradebook.cases.scenario import Bug, bug
+from gradebook.core.lazy_pandas import pd
 from gradebook.core.settings import Settings
 from gradebook.logs.judging import suspects as bugs
 from gradebook.logs.judging.fit import NONE, REWARDS, WRITTEN, Fit, Ruler, distance
@@ -279,10 +280,12 @@ def find_lost_digits(candidates: Candidates, at: np.ndarray) -> None:
     its evidence."""
     ruler, steps = candidates.ruler, candidates.steps
     prompt = steps.batch.prompt_index.numpy()
+    columns = {"prompt": prompt, "reward": ruler.rewards, "advantage": steps.advantage}
+    log = pd.DataFrame(columns)
     for record in map(bug, BUGS):
         if record.unexplained is None or record.evidence is None:
             continue
-        rows = record.unexplained(ruler.rewards, prompt)
+        rows = record.unexplained(log)
         if not rows.any() or rows.all():
             continue
 
@@ -298,15 +301,8 @@ def find_lost_digits(candidates: Candidates, at: np.ndarray) -> None:
             computed, good = compute(steps, r), fits[r].good
             right = distance(computed.values, steps.advantage) <= ruler.base
             odd = rows & ~right & good[steps.step_of]
-            shown = record.evidence(
-                odd,
-                ruler.rewards,
-                prompt,
-                steps.advantage,
-                computed.baseline,
-                r.ddof if r.divides else None,
-                r.eps,
-            )
+            rounded = log.assign(odd=odd, baseline=computed.baseline)
+            shown = record.evidence(rounded, r.settings)
             good &= (steps.total(odd & (shown == 0)) == 0) & (steps.total(odd) > 0)
             if good.any():
                 proof = bool((shown == 2).any())
