@@ -126,12 +126,12 @@ def judge(
         return Outcome(BY_CONVENTION, f"Broken by design: {by_design}.")
     refusals: list[str] = []
 
-    def safe(step: Step, settings: Mapping[str, Any]) -> list[Any] | None:
+    def safe(step: Step, settings: Mapping[str, Any]) -> list[Any]:
         try:
             return values(step, settings)
         except GradebookError as error:
             refusals.append(str(error))
-            return None
+            return []
 
     ways, broken = 0, []
     for change, lines in laws.tried(LAWS[name], safe, steps, settings):

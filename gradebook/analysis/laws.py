@@ -27,7 +27,7 @@ from typing import Any, TypeAlias
 
 Step: TypeAlias = list[dict[str, Any]]
 Settings: TypeAlias = Mapping[str, Any]
-Values: TypeAlias = Callable[[Step, Settings], "list | None"]
+Values: TypeAlias = Callable[[Step, Settings], list]
 
 
 @dataclass(frozen=True)
@@ -291,17 +291,14 @@ def tried(law: Law, values: Values, steps: list, settings: Settings) -> Iterator
     """Each change of the steps that a law asks about, with the numbers that it
     speaks of: the row, the value due, the value there, and the compared size.
 
-    `values` gives a number or a list of numbers a row; None where it cannot.
+    `values` gives a number or a list of numbers a row; nothing where it cannot.
     """
     for step in steps:
         changes = list(law(step, settings))
-        now = values(step, settings) if changes else None
-        if now is None:
-            continue
-        before = dict(zip(due_of(step), now))
-        for change in changes:
+        before = dict(zip(due_of(step), values(step, settings) if changes else []))
+        for change in changes if before else []:
             after = values(change.step, {**settings, **change.settings})
-            if after is not None:
+            if after:
                 there = dict(zip(due_of(change.step), after))
                 yield change, compared(change, before, there)
 

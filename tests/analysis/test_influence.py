@@ -69,15 +69,6 @@ def test_equal_siblings_replace_without_rounding():
         assert replacements(batch).tolist() == [reward] * rows
 
 
-@given(columns(), any_settings)
-def test_correct_rows_move_no_other_prompt_under_any_settings(rows, settings):
-    assume(couples_prompts(settings) == "")
-    batch = gradebook.Batch(**rows, settings=settings)
-    moves = influence(CORRECT, batch)[0].nan_to_num()
-    assert bool((moves[~own_prompt(batch)] == 0).all())
-    assert not influences(CORRECT, batch).leaked.any()
-
-
 @pytest.mark.parametrize(
     "change",
     [
