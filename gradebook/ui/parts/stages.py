@@ -8,11 +8,10 @@ from typing import Any
 
 import streamlit as st
 
+from gradebook.analysis import law_check
 from gradebook.analysis.comparison import Comparison, row_weight
 from gradebook.analysis.formula import Line, first_sentence, worked
 from gradebook.analysis.influence import influences
-from gradebook.analysis.law_check import BROKEN, HOLDS, check, couples_prompts
-from gradebook.analysis.law_check import words as law_words
 from gradebook.analysis.laws import EIGHT
 from gradebook.analysis.shrink import shrink
 from gradebook.cases.scenario import bug as record_of
@@ -162,22 +161,18 @@ def _smallest(draft: Draft) -> None:
         " that still shows the bug in the same way. The board shows it; Undo"
         " goes back step by step."
     )
-    if not st.button("Shrink the batch", key=f"shrink-{draft.scenario.name}"):
-        return
-    try:
-        with st.spinner("Shrinking the batch"):
-            states = [*shrink(draft.state)]
-    except GradebookError as error:
-        st.error(words.plain(words.place(error)))
-        return
-    for state in states:
-        draft.become(state)
-    if states:
-        st.rerun()
-    st.markdown(
-        "There is nothing to shrink: the batch does not show the bug, or"
-        " is already as small as it gets."
-    )
+    if st.button("Shrink the batch", key=f"shrink-{draft.scenario.name}"):
+        text = "The batch does not show the bug, or is already as small as it gets."
+        try:
+            with st.spinner("Shrinking the batch"):
+                states = [*shrink(draft.state)]
+        except GradebookError as error:
+            states, text = [], words.plain(words.place(error))
+        for state in states:
+            draft.become(state)
+        if states:
+            st.rerun()
+        st.markdown(text)
 
 
 def _influence(draft: Draft) -> None:
@@ -191,20 +186,17 @@ def _influence(draft: Draft) -> None:
         f" rows of its prompt that count under “{names[0]}”. A row without such"
         " siblings gets the reward 0 instead."
     )
-    if coupling := couples_prompts(batch.settings):
+    if coupling := law_check.couples_prompts(batch.settings):
         lead += (
             " These settings compare rows of all prompts by design"
             f" ({words.plain(coupling)}), so a leak is what “{names[1]}” adds to"
             f" “{names[0]}”."
         )
     maps = influences(draft.swap.engine, batch)
-    sums = maps.leaked.abs().sum(1)
-    leak = "Nothing leaks on this batch."
+    sums, leak = maps.leaked.abs().sum(1), "Nothing leaks on this batch."
     if bool(sums.any()):
-        leak = (
-            f"Rows that should not matter move row {int(sums.argmax())} most"
-            f" ({plain(float(sums.max()))} in sum)."
-        )
+        most = f"row {int(sums.argmax())} most ({plain(float(sums.max()))} in sum)"
+        leak = f"Rows that should not matter move {most}."
     st.markdown(lead)
     key = f"map-{draft.scenario.name}"
     alt = f"Influence of each row on each, {names[0]} and {names[1]}. {leak}"
@@ -225,12 +217,12 @@ def _influence(draft: Draft) -> None:
 def _laws(draft: Draft) -> None:
     record, batch = record_of(draft.swap.name), draft.comparison.batch
     note = " (disputed)" if record.status == "disputed" else ""
-    body = []
+    marks, body = {law_check.HOLDS: "✓ ", law_check.BROKEN: "✗ "}, []
     for name in dict.fromkeys([*record.laws, *(law.__name__ for law in EIGHT)]):
-        line = [law_words(name) + note * (name in record.laws)]
+        line = [law_check.words(name) + note * (name in record.laws)]
         for engine in (CORRECT, record.engine):
-            outcome = check(name, engine, batch)
-            mark = {HOLDS: "✓ ", BROKEN: "✗ "}.get(outcome.answer, "")
+            outcome = law_check.check(name, engine, batch)
+            mark = marks.get(outcome.answer, "")
             line.append(f"{mark}{outcome.answer}. {minus(outcome.sentence)}")
         body.append(line)
     table(["what must hold", *draft.scenario.engine_names], body)
