@@ -18,6 +18,7 @@ import asyncio
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from threading import Semaphore
 from typing import Any
@@ -41,16 +42,10 @@ def routes() -> list[Route]:
     """Every endpoint, below the server's base path. Its module is imported where
     somebody asks, so that the server starts at once."""
 
-    async def edits(request: Request) -> Response:
-        from gradebook.ui.board import component
+    async def answer(module: str, request: Request) -> Response:
+        return await import_module(f"gradebook.ui.{module}").answer(request)
 
-        return await component.answer(request)
-
-    async def news(request: Request) -> Response:
-        from gradebook.ui.rooms import news
-
-        return await news.answer(request)
-
+    edits, news = partial(answer, "board.component"), partial(answer, "rooms.news")
     return [
         Route(own_path("/board-edits/{epoch}"), edits, methods=["GET", "POST"]),
         Route(own_path("/board-program/{version}/{name}"), program),

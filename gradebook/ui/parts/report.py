@@ -59,7 +59,7 @@ def the_code(bug: Swap, scenario: Scenario) -> None:
     with st.container(key="code-note"):
         st.markdown(
             "This is the code that runs here, printed from its files. In the"
-            f" trainer: {_link(source)}. {words.plain(source.note)}"
+            f" trainer: {cited(source)}"
         )
 
 
@@ -100,16 +100,13 @@ def affected(scenario: Scenario) -> None:
             part.markdown(f"**{title}**  \n{words.plain(text)}")
 
 
-def _link(source: Source) -> str:
-    name = words.plain(source.label)
-    return f"[{name}]({source.url})" if source.url else name
-
-
 def cited(source: Source) -> str:
     """A source as Markdown: its link, its commit and what is said of it."""
+    name = words.plain(source.label)
+    link = f"[{name}]({source.url})" if source.url else name
     commit = f", commit `{source.commit}`" if source.commit else ""
     note = f": {words.plain(source.note)}" if source.note else ""
-    return f"{_link(source)}{commit}{note}"
+    return f"{link}{commit}{note}"
 
 
 # Am I affected? What was measured of a bug, for a trainer and a version
