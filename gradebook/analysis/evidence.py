@@ -4,7 +4,6 @@ report is about code that the engine does not have."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import partial
 from itertools import accumulate, groupby
 
 import torch
@@ -15,28 +14,20 @@ from gradebook.cases.reports import Evidence
 from gradebook.core.batch import Batch
 from gradebook.core.errors import GradebookError
 from gradebook.core.formatting import DUST, plain, settled, signed
-from gradebook.engine.pipeline import CORRECT, STAGES, Trace, run
+from gradebook.engine.pipeline import CORRECT, Trace, run
 
 GAMMA = 0.99
 """NormalizeReward's discount, by default."""
 
 
-def of_trace(name: str, batch: Batch, trace: Trace) -> Tensor:
-    """A field of the trace: by row, at unmasked tokens, or one number."""
-    value = getattr(trace, name)
-    if value is None:
-        raise GradebookError(key="logp", expected="log-probabilities", found="none")
-    return value[batch.mask] if value.dim() == 2 else value.reshape(-1)
-
-
-ENGINE: Mapping[str, Callable[[Batch, Trace], Tensor]] = {
-    **{name: partial(of_trace, name) for name in (*STAGES, "gradient", "kl_gradient")},
+OF_STEP: Mapping[str, Callable[[Batch, Trace], Tensor]] = {
     "batch_scale": lambda batch, trace: trace.scale[:1],
-    "mean_over_rows": lambda batch, trace: trace.advantage.mean()[None],
+    "mean_over_rows": lambda batch, trace: trace.advantage.mean(),
     "mean_over_tokens": lambda batch, trace: (
         (batch.tokens * trace.advantage).nansum() / batch.mask.sum()
-    )[None],
+    ),
 }
+"""What is made of a trace; everything else is a field of it."""
 
 
 def centred(batch: Batch) -> Tensor:
@@ -78,8 +69,13 @@ def numbers(evidence: Evidence, batch: Batch) -> Tensor:
     batch = evidence.batch(batch)
     if evidence.show in FORMULAS:
         return FORMULAS[evidence.show](batch)
-    engine = swap(evidence.bug).engine if evidence.bug else CORRECT
-    return ENGINE[evidence.show](batch, run(engine, batch))
+    trace = run(swap(evidence.bug).engine if evidence.bug else CORRECT, batch)
+    if evidence.show in OF_STEP:
+        return OF_STEP[evidence.show](batch, trace).reshape(-1)
+    value = getattr(trace, evidence.show)
+    if value is None:
+        raise GradebookError(key="logp", expected="log-probabilities", found="none")
+    return value[batch.mask] if value.dim() == 2 else value.reshape(-1)
 
 
 def in_words(values: Tensor) -> str:

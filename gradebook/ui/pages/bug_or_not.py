@@ -12,7 +12,7 @@ from urllib.parse import parse_qsl
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from gradebook.analysis.evidence import ENGINE, in_words, numbers
+from gradebook.analysis.evidence import FORMULAS, in_words, numbers
 from gradebook.cases.link import query_string
 from gradebook.cases.reports import CHOICES, ROUNDS, Report
 from gradebook.cases.reports import game as reports_of
@@ -242,10 +242,10 @@ def settling(report: Report, draft: Draft) -> None:
             shown = in_words(numbers(evidence, both.batch))
         except GradebookError as error:
             shown = words.place(error)
-        mark = "" if evidence.show in ENGINE else " †"
+        mark = " †" if evidence.show in FORMULAS else ""
         where = "the board's" if evidence.rows is None else "another batch"
         body.append([evidence.says + mark, shown, where])
-    if any(evidence.show not in ENGINE for evidence in alarm.evidence):
+    if any(evidence.show in FORMULAS for evidence in alarm.evidence):
         text = (
             "† Not by the engine: a formula beside it computes this now, since the"
             f" report is about code that the engine does not have. {text}"
