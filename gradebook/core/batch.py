@@ -5,9 +5,9 @@ Letters in shapes: R rows (rollouts), T tokens, S steps, G groups.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -73,30 +73,17 @@ class Batch:
         reward = as_tensor("reward", self.reward)
         reward = read_cells("reward", reward, len(reward) if reward.dim() else 0)
         refuse_rows("reward", ~reward.isfinite(), reward, "a finite number")
-        rows = len(reward)
         read = {"reward": reward}
         for name in COLUMNS:
             cells = getattr(self, name)
             if name not in read and (name == "prompt" or cells is not None):
-                column = read_cells(name, cells, rows)
+                column = read_cells(name, cells, len(reward))
                 if isinstance(column, np.ndarray):
                     column = torch.from_numpy(codes(column))
                 read[name] = column
-        zeros, kept = torch.zeros_like(read["prompt"]), read.get("kept_steps")
-        columns = {
-            "rollout": torch.arange(rows),
-            "text": read["prompt"],
-            "step": zeros,
-            "rank": zeros,
-            "eos": zeros == 0,
-            "scored": zeros == 0,
-            "mask": torch.ones_like(read.get("logp", zeros[:, None])).bool(),
-            "steps": zeros + 1 if kept is None else kept.clamp(min=1),
-            **read,
-        }
-        mask = columns["mask"]
-        columns.setdefault("kept_steps", columns["steps"])
-        lost = columns["kept_steps"] > columns["steps"]
+        columns = completed(read)
+        mask, kept = columns["mask"], columns["kept_steps"]
+        lost = kept > columns["steps"]
         refuse_rows("kept_steps", lost, kept, "at most the row's steps")
         if self.settings.eos_by_width:  # as AReaL finds it
             columns["eos"] = mask.sum(-1) < mask.shape[-1]
@@ -130,10 +117,7 @@ class Batch:
     def within_step(self, labels: Tensor) -> Tensor:
         """int64 [R]: labels, int64 [R], numbered 0.. over the whole batch as
         (step, label) pairs appear."""
-        places = _factorized(labels)
-        if self.step_count < 2:
-            return places
-        return _factorized(self.step_index * self.rows + places)
+        return _factorized(self.step_index * self.rows + _factorized(labels))
 
     @cached_property
     def prompt_index(self) -> Tensor:
@@ -183,27 +167,27 @@ class Batch:
     def group_size(self) -> Tensor:
         """int64 [S] rows per prompt the trainer was configured with; where
         the settings name none, the largest group of the step."""
-        if self.settings.group_size is not None:
-            return torch.full_like(self.step_rows, self.settings.group_size)
         largest = torch.zeros_like(self.step_rows)
-        return largest.scatter_reduce(0, self.step_index, self.prompt_rows, "amax")
+        largest.scatter_reduce_(0, self.step_index, self.prompt_rows, "amax")
+        return self._configured("group_size", largest)
 
     @cached_property
     def prompts_per_step(self) -> Tensor:
         """int64 [S] prompts per step the trainer was configured with; where
         the settings name none, the prompts that the step has."""
-        if self.settings.prompts_per_step is not None:
-            return torch.full_like(self.step_rows, self.settings.prompts_per_step)
         step = torch.empty_like(torch.bincount(self.prompt_index))
         step[self.prompt_index] = self.step_index
-        return torch.bincount(step, minlength=self.step_count)
+        prompts = torch.bincount(step, minlength=self.step_count)
+        return self._configured("prompts_per_step", prompts)
 
     @cached_property
     def micro_batch(self) -> Tensor:
         """int64 [S] rows of one forward pass; by default all of the step."""
-        if self.settings.micro_batch is not None:
-            return torch.full_like(self.step_rows, self.settings.micro_batch)
-        return self.step_rows
+        return self._configured("micro_batch", self.step_rows)
+
+    def _configured(self, name: str, of_step: Tensor) -> Tensor:
+        number = self.settings[name]
+        return of_step if number is None else torch.full_like(of_step, number)
 
     @cached_property
     def width(self) -> Tensor:
@@ -215,11 +199,11 @@ class Batch:
         """int64 [R] unmasked tokens of the row: its response length."""
         return self.mask.sum(-1)
 
-    def select(self, keep: Tensor) -> Batch:
+    def select(self, keep: Tensor) -> Self:
         """The rows where `keep`, bool [R], is true, or with these numbers."""
-        present = [name for name in COLUMNS if getattr(self, name) is not None]
-        chosen: dict[str, Any] = {name: getattr(self, name)[keep] for name in present}
-        return replace(self, **chosen)
+        cells: dict[str, Any] = {f.name: getattr(self, f.name) for f in fields(self)}
+        tensors = {n: c[keep] for n, c in cells.items() if isinstance(c, Tensor)}
+        return replace(self, **cells | tensors)
 
     def copies(self, times: int) -> Batch:
         """The batch `times` times over; each copy has steps of its own."""
@@ -232,17 +216,30 @@ class Batch:
         return replace(self, settings=settings)
 
 
+def completed(read: dict[str, Tensor]) -> dict[str, Tensor]:
+    """Columns, prompt among them, with what a batch takes for those that are not
+    there; log-probabilities have no such value."""
+    zeros = torch.zeros_like(read["prompt"])
+    columns = {
+        "rollout": torch.arange(len(zeros)),
+        "text": read["prompt"],
+        "step": zeros,
+        "rank": zeros,
+        "eos": zeros == 0,
+        "scored": zeros == 0,
+        "mask": torch.ones_like(read.get("logp", zeros[:, None])).bool(),
+        "steps": read.get("kept_steps", zeros + 1).clamp(min=1),
+        **read,
+    }
+    columns.setdefault("kept_steps", columns["steps"])
+    return columns
+
+
 def _factorized(labels: Tensor) -> Tensor:
     """int64 [R] codes 0.. in order of first appearance."""
     return torch.from_numpy(codes(labels.numpy()))
 
 
-# Reading a column: a list, an array or a tensor becomes a tensor. Every reader names
-# the column and the row of what it cannot read.
-
-
-UNSIGNED = (torch.uint16, torch.uint32, torch.uint64)
-"""Types that torch stores and does not compute with."""
 FEW = 4096
 """Rows up to which Python itself numbers labels: without the import of pandas."""
 
@@ -256,39 +253,43 @@ def codes(labels: np.ndarray) -> np.ndarray:
     return np.array(numbered, dtype="int64")
 
 
+# Reading a column: a list, an array or a tensor becomes a tensor. Every reader names
+# the column and the row of what it cannot read.
+
+
 def read_cells(key: str, value: Any, rows: int) -> Any:
-    """The cells of a column, by its kind: labels as int64 [R], or an array of strings;
-    whole numbers as int64 [R]; flags as bool [R]; numbers as float32 or float64 [R];
-    a mask as bool [R, T]; a number a token as float [R, T]."""
-    kind = ALL[key].kind
-    if kind == "label" and (texts := _strings(key, value)) is not None:
-        _refuse_other_rows(key, len(texts), rows)
+    """The cells of a column, by its kind, [R] or [R, T]: labels and whole numbers as
+    int64, or labels as an array of strings; flags and masks as bool; numbers as
+    float32 or float64."""
+    kind, least = ALL[key].kind, ALL[key].least
+    texts = _strings(key, value) if kind == "label" else None
+    cells: Any = as_tensor(key, value) if texts is None else texts
+    dims = 2 if kind in ("tokens", "list") else 1
+    if dims == 2 and not rows and list(cells.shape) == [0]:
+        cells = cells.reshape(0, 0)
+    if cells.ndim != dims:
+        expected, shape = ("", "shape [R]", "shape [R, T]")[dims], list(cells.shape)
+        raise GradebookError(key=key, expected=expected, found=f"shape {shape}")
+    if len(cells) != rows:
+        raise refuse(f"{rows} rows, one for each reward", len(cells), key)
+    if texts is not None:
         return texts
-    tensor, dims = as_tensor(key, value), 2 if kind in ("tokens", "list") else 1
-    if not tensor.numel() and tensor.dim() < dims and not rows:
-        tensor = tensor.reshape(0, *[0] * (dims - 1))
-    if tensor.dim() != dims:
-        letters = "shape [R]" if dims == 1 else "shape [R, T]"
-        shape = f"shape {list(tensor.shape)}"
-        raise GradebookError(key=key, expected=letters, found=shape)
-    _refuse_other_rows(key, len(tensor), rows)
     if kind in ("number", "list"):
-        exact = tensor.dtype in (torch.float32, torch.float64)
-        return tensor if exact else tensor.double()
+        exact = cells.dtype in (torch.float32, torch.float64)
+        return cells if exact else cells.double()
     if kind in ("flag", "tokens"):
-        wrong = (tensor != 0) & (tensor != 1)
+        wrong = (cells != 0) & (cells != 1)
         expected = "true or false" if dims == 1 else "0 or 1 in every cell"
-        refuse_rows(key, wrong if dims == 1 else wrong.any(-1), tensor, expected)
-        return tensor.bool()
-    if tensor.dtype == torch.bool:
-        raise refuse("whole numbers", tensor.dtype, key)
-    if tensor.is_floating_point():
-        fraction = (tensor.abs() >= 2**63) | (tensor != tensor.round())
-        refuse_rows(key, fraction, tensor, "a whole number")
+        refuse_rows(key, wrong if dims == 1 else wrong.any(-1), cells, expected)
+        return cells.bool()
+    if cells.dtype == torch.bool:
+        raise refuse("whole numbers", cells.dtype, key)
+    if cells.is_floating_point():
+        fraction = (cells.abs() >= 2**63) | (cells != cells.round())
+        refuse_rows(key, fraction, cells, "a whole number")
     if kind == "whole":
-        least = ALL[key].least
-        refuse_rows(key, tensor < least, tensor, f"{least} or more")
-    return tensor.to(torch.int64)
+        refuse_rows(key, cells < least, cells, f"{least} or more")
+    return cells.to(torch.int64)
 
 
 def refuse_rows(key: str, wrong: Tensor, values: Any, expected: str) -> None:
@@ -304,9 +305,9 @@ def as_tensor(key: str, value: Any) -> Tensor:
         if value.is_complex() or value.is_meta or value.is_quantized:
             kind = f"{value.dtype} on {value.device}"
             raise GradebookError(key=key, expected="real numbers", found=kind)
-        value = value.detach().cpu()
-        if value.dtype not in UNSIGNED:
-            return value.to_dense() if value.is_sparse else value
+        value = value.detach().cpu().to_dense()
+        if value.is_floating_point():
+            return value
         value = value.numpy()
     array = _as_array(value)
     if array.dtype == object:
@@ -342,9 +343,7 @@ def _unreadable(key: str, value: Any) -> GradebookError:
 
 def _strings(key: str, labels: Any) -> np.ndarray | None:
     """Labels that are strings, as objects [R]; None where none is."""
-    if isinstance(labels, Tensor):
-        return None
-    cells = _as_array(labels)
+    cells = _as_array(None if isinstance(labels, Tensor) else labels)
     if cells.dtype.kind in "iuf" or cells.ndim != 1:
         return None
     cells = np.asarray(labels, dtype=object)
@@ -354,8 +353,3 @@ def _strings(key: str, labels: Any) -> np.ndarray | None:
         expected = "whole numbers, or strings in every row"
         raise refuse(expected, cells[row], key, row=row)
     return cells if any(text) else None
-
-
-def _refuse_other_rows(key: str, count: int, rows: int) -> None:
-    if count != rows:
-        raise refuse(f"{rows} rows, one for each reward", count, key)

@@ -232,17 +232,24 @@ def read(header: str, cell: Cell, width: int) -> Any:
 
     Raises GradebookError naming the header.
     """
+    kind = COLUMNS[column_of(header)].kind
     try:
-        if is_flag(header):
-            return flag(cell)
-        return READERS[COLUMNS[header].kind](cell, width)
+        return numbers(cell, width) if kind == "list" else READERS[kind](cell)
     except GradebookError as error:
         raise error.at(key=header) from None
 
 
-def number(cell: Any, width: int = 0) -> float:
+def label(cell: Any, expected: str = "text") -> str:
+    """The cell's text. Raises GradebookError where it is empty."""
+    text = as_text(cell).strip()
+    if not text:
+        raise GradebookError(expected=expected, found="an empty cell")
+    return text
+
+
+def number(cell: Any) -> float:
     """A finite number from a cell. Raises GradebookError saying why not."""
-    text = label(cell, kind="a number").replace("\u2212", "-")
+    text = label(cell, "a number").replace("\u2212", "-")
     if not NUMBER.fullmatch(text):
         point = " with a decimal point" if "," in text else ""
         raise refuse(f"a number{point}", as_text(cell))
@@ -252,7 +259,7 @@ def number(cell: Any, width: int = 0) -> float:
     return value
 
 
-def whole(cell: Any, width: int = 0) -> int:
+def whole(cell: Any) -> int:
     """A whole number of 0 or more. Raises GradebookError saying why not."""
     value = number(cell)
     if value != int(value) or not 0 <= value < 2**31:
@@ -262,20 +269,10 @@ def whole(cell: Any, width: int = 0) -> int:
 
 def flag(cell: Any) -> bool:
     """True or False from a cell. Raises GradebookError saying why not."""
-    if isinstance(cell, bool):
-        return cell
-    text = label(cell, kind="true or false").lower()
-    if text not in FLAGS:
+    word = label(cell, "true or false").lower()
+    if word not in FLAGS:
         raise refuse("true or false", as_text(cell))
-    return FLAGS[text]
-
-
-def label(cell: Any, width: int = 0, kind: str = "text") -> str:
-    """The cell's text. Raises GradebookError where it is empty."""
-    text = as_text(cell).strip()
-    if not text:
-        raise GradebookError(expected=kind, found="an empty cell")
-    return text
+    return FLAGS[word]
 
 
 def parts(cell: Cell) -> list[str]:
@@ -296,12 +293,11 @@ FLAGS = {
     **dict.fromkeys(("true", "1", "1.0", "yes", "t", "y"), True),
     **dict.fromkeys(("false", "0", "0.0", "no", "f", "n"), False),
 }
-READERS: Mapping[str, Callable[[Any, int], Any]] = MappingProxyType(
-    {
-        "label": label,
-        "number": number,
-        "list": numbers,
-        **dict.fromkeys(("whole", "index"), whole),
-    }
-)
-"""How a cell of each kind is read, given the number of tokens."""
+"""Words of a flag, in lower case."""
+READERS: Mapping[str, Callable[[Any], Any]] = {
+    "label": label,
+    "number": number,
+    **dict.fromkeys(("whole", "index"), whole),
+    **dict.fromkeys(("flag", "tokens"), flag),
+}
+"""How a cell of each kind is read; but for lists."""

@@ -83,10 +83,8 @@ def digits_apart(a: float, b: float, least: int = 3) -> int:
     """Decimals needed to tell `a` from `b`; `least` for equal numbers."""
     if not (math.isfinite(a) and math.isfinite(b)) or same(a, b):
         return least
-    digits = least
-    while digits < 9 and f"{a:.{digits}f}" == f"{b:.{digits}f}":
-        digits += 1
-    return digits
+    apart = (d for d in range(least, 9) if f"{a:.{d}f}" != f"{b:.{d}f}")
+    return next(apart, 9)
 
 
 def pair(

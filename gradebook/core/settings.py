@@ -92,15 +92,13 @@ class Settings(Mapping[str, Any]):
             check_setting(field.name, getattr(self, field.name))
 
     def __iter__(self) -> Iterator[str]:
-        return (field.name for field in fields(self))
+        return iter(vars(self))
 
     def __len__(self) -> int:
-        return len(fields(self))
+        return len(vars(self))
 
     def __getitem__(self, name: str) -> Any:
-        if name not in self.__dataclass_fields__:
-            raise KeyError(name)
-        return getattr(self, name)
+        return vars(self)[name]
 
 
 TYPES = {field.name: str(field.type) for field in fields(Settings)}

@@ -4,7 +4,7 @@ that were logged. Letters: R rows, S steps, G groups."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -12,10 +12,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from gradebook.core.batch import Batch, codes
+from gradebook.core.batch import Batch, codes, completed
 from gradebook.core.columns import of_kind
 from gradebook.core.errors import GradebookError
 from gradebook.core.lazy_pandas import pd
+
+FLAGS = of_kind("flag")
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,65 +117,45 @@ class LoggedSteps:
         """Only the rows of `steps`, bool [S]."""
         if steps.all():
             return self
-        first, rows = self.starts[steps], self.batch.step_rows.numpy()[steps]
-        moved = first - (np.cumsum(rows) - rows)
-        return self.of_rows(np.arange(rows.sum()) + np.repeat(moved, rows))
+        return self.of_rows(np.flatnonzero(steps[self.step_of]))
 
     def of_rows(self, at: np.ndarray) -> LoggedSteps:
-        """Only the rows `at`, int64."""
-        cells = {f.name: getattr(self.batch, f.name) for f in fields(self.batch)}
-        columns = {n: v.numpy()[at] for n, v in cells.items() if isinstance(v, Tensor)}
-        step = columns["step"]
-        new = np.diff(step, prepend=-1) != 0
-        columns |= {"step": np.cumsum(new) - 1, "prompt": codes(columns["prompt"])}
-        tensors: dict[str, Any] = {n: torch.from_numpy(v) for n, v in columns.items()}
-        labels = self.labels[step[new]]
-        return LoggedSteps(LoggedBatch(**tensors), self.advantage[at], labels, self.has)
+        """Only the rows `at`, int64, in their order."""
+        batch = self.batch.select(torch.from_numpy(at))
+        labels = self.labels[np.unique(self.step_of[at])]
+        return LoggedSteps(batch, self.advantage[at], labels, self.has)
 
 
 def to_logged(table: Mapping[str, Any] | pd.DataFrame) -> LoggedSteps:
-    """Canonical columns, their cells checked, as logged steps. Raises
-    GradebookError for a missing column, or no rows."""
+    """Canonical columns, their cells checked and the rows of a step together, as
+    logged steps. Raises GradebookError for a log without prompts, or without rows."""
     cells = {name: np.asarray(table[name]) for name in table}
-    for name in ("prompt", "reward"):
-        if name not in cells:
-            raise GradebookError(key=name, expected="a column", found="none")
+    if "prompt" not in cells:
+        expected = "a column of prompts or group ids, or a group size"
+        raise GradebookError(key="prompt", expected=expected, found="none")
     rows = len(cells["reward"])
     if not rows:
         raise GradebookError(key="reward", expected="rows", found="none")
     names = cells.get("step", np.zeros(rows, dtype="int64"))
     step = codes(names)
-    if (np.diff(step) < 0).any():
-        order = np.argsort(step, kind="stable")
-        cells = {name: values[order] for name, values in cells.items()}
-        step, names = step[order], names[order]
     prompt = codes(cells["prompt"])
-    group = torch.from_numpy(codes(step * (prompt.max() + 1) + prompt))
-    ones = torch.ones_like(group)
-    columns: dict[str, Any] = {
-        "length": ones,
-        "rollout": torch.arange(rows),
-        "rank": ones * 0,
-        "text": group,
-        **dict.fromkeys(of_kind("flag"), ones),
+    columns: dict[str, np.ndarray] = {
+        "prompt": codes(step * (prompt.max() + 1) + prompt),
+        "step": step,
+        "reward": cells["reward"].astype("float64"),
+        "length": np.ones(rows, dtype="int64"),
     }
     for name in {*cells} - {"step", "prompt", "reward", "advantage"}:
-        is_label = name in of_kind("label", "index")
-        values = codes(cells[name]) if is_label else cells[name].astype("int64")
-        columns[name] = torch.from_numpy(values)
-    columns |= {name: columns[name].bool() for name in of_kind("flag")}
-    lengths = columns.pop("length")
-    columns.setdefault("all_tokens", lengths)
-    columns.setdefault("steps", columns.get("kept_steps", ones).clamp(min=1))
-    columns.setdefault("kept_steps", columns["steps"])
-    batch = LoggedBatch(
-        prompt=group,
-        reward=torch.from_numpy(cells["reward"].astype("float64")),
-        mask=(lengths > 0)[:, None],
-        lengths=lengths,
-        step=torch.from_numpy(step),
-        **columns,
-    )
+        if name in of_kind("label", "index"):
+            columns[name] = codes(cells[name])
+        else:
+            columns[name] = cells[name].astype(bool if name in FLAGS else "int64")
+    tensors = {name: torch.from_numpy(values) for name, values in columns.items()}
+    lengths = tensors.pop("length")
+    whole = tensors.pop("all_tokens", lengths)
+    tensors["mask"] = (lengths > 0)[:, None]
+    of_batch: dict[str, Any] = dict(completed(tensors))
+    batch = LoggedBatch(**of_batch, lengths=lengths, all_tokens=whole)
     advantage = cells.get("advantage", np.full(rows, np.nan)).astype("float64")
     labels = names[np.diff(step, prepend=-1) != 0]
     return LoggedSteps(batch, advantage, labels, frozenset(cells))

@@ -109,7 +109,7 @@ class Recorder:
         strict: bool = False,
     ) -> None:
         choice(prompts, ("global", "per rank"), "prompts")
-        if not 0 <= rank < ranks:
+        if rank not in range(ranks):
             raise refuse(f"0 to {ranks - 1}", rank, "rank")
         asked_of(declared)
         self.folder = Path(folder)

@@ -23,7 +23,7 @@ PROCESS = ("rank", "ranks", "session")
 @dataclass(frozen=True, eq=False)
 class Recording:
     """A folder of recordings. It is small and can be sent to a worker: the
-    rows are read where `table` is called.
+    rows are read where `frame` is called.
 
     parts     where the rows of each step and rank stand, in order: step, rank,
               source, batch (its number in that stream), rows; with ranks (how
@@ -79,10 +79,10 @@ class Recording:
             for step, count in short.items()
         }
 
-    def table(self) -> pa.Table:
+    def frame(self) -> pd.DataFrame:
         """The rows of the whole steps, steps in order, ranks in order within a
-        step. Raises GradebookError for a file that was deleted meanwhile, or is
-        damaged."""
+        step, with the columns that every step has. Raises GradebookError for a file
+        that was deleted meanwhile, or is damaged."""
         tables = [pa.table({name: [] for name in self.columns})]
         streams: dict[Source, list[Any]] = {}
         file = "the recording"
@@ -94,20 +94,14 @@ class Recording:
                 batch, _ = streams[part.source][part.batch]
                 batch.validate(full=True)
                 if batch.num_rows:
-                    tables.append(pa.Table.from_batches([batch]))
-            # What only some of the batches have is null elsewhere.
-            table = pa.concat_tables(tables, promote_options="permissive")
+                    tables.append(pa.Table.from_batches([batch]).select(self.columns))
+            return to_frame(pa.concat_tables(tables, promote_options="permissive"))
         except Exception as error:  # as varied as the damage
             raise GradebookError(
                 file=file,
                 expected="what the recorder wrote",
                 found=shown(str(error), 120),
             ) from error
-        return table.replace_schema_metadata(None)
-
-    def frame(self) -> pd.DataFrame:
-        """The same as a data frame, with the columns that every step has."""
-        return to_frame(self.table().select(self.columns))
 
 
 def _batches(source: Source) -> tuple[pa.Schema, list[Any], bool]:

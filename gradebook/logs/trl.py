@@ -4,12 +4,9 @@ reward weights.
 TRL cuts groups by position, `num_generations` rows each, and writes every reward
 function before weighting. Whatever a trainer subtracts from a group's rewards and
 divides them by, the advantages of a group lie on a rising line with its summed
-rewards: sizes and weights are tried until all groups do. Tried are equal weights,
-each function alone and, for a trainer that divides by nothing, least squares; other
-weights have to be given. Where TRL evaluates, it writes rows of evaluation behind the
-training rows of a step, and the oldest training rows drop out for them.
-
-Letters: R rows, F reward functions, G groups.
+rewards: sizes and weights are tried until all groups do. Where TRL evaluates, it writes
+rows of evaluation behind the training rows of a step, and the oldest training rows drop
+out for them. Letters: R rows, F reward functions.
 """
 
 from __future__ import annotations
@@ -19,7 +16,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from gradebook.core.errors import GradebookError, refuse
+from gradebook.core.errors import refuse
 from gradebook.core.lazy_pandas import pd
 from gradebook.logs.logged_steps import LoggedSteps, to_logged
 from gradebook.logs.read.columns import Columns
@@ -76,12 +73,6 @@ def logged(table: pd.DataFrame, columns: Columns, reading: Reading) -> LoggedSte
         table = table[reading.training]
     if columns.by_place or "prompt" not in table:
         table = _by_place(table, reading.group_size)
-    if "prompt" not in table:
-        raise GradebookError(
-            key="prompt",
-            expected="a column of prompts or group ids, or a group size",
-            found="none",
-        )
     return to_logged(summed(normalized(table, reading.normalized), reading.weights))
 
 
@@ -99,23 +90,26 @@ def read_as_trl(
     if weights is not None and len(weights) != len(names):
         expected = f"{len(names)} numbers, for " + ", ".join(names)
         raise refuse(expected, len(weights), "weights")
-    training = _training(table) if columns.by_place else None
     settled = weights is not None or len(names) == 1
-    equal = tuple(map(float, weights or [1] * len(names)))
-    why = GIVEN if settled else ASSUMED
-    sample = table if training is None else table[training]
+    reading = Reading(
+        weights=tuple(map(float, weights or [1] * len(names))),
+        group_size=group_size,
+        training=_training(table) if columns.by_place else None,
+        why=GIVEN if settled else ASSUMED,
+    )
+    if settled and not columns.by_place:
+        return reading
+    sample = table if reading.training is None else table[reading.training]
     step = pd.factorize(sample["step"])[0]
     if len(sample) > SAMPLE_ROWS:
         sample = sample[step <= step[SAMPLE_ROWS]]
-    sizes: list[int | None] = [group_size]
-    if len(sample) and not group_size and columns.by_place:
+    common = _common_run(sample) if "prompt" in sample else 0
+    sizes = [group_size]
+    if not group_size and columns.by_place:
         # Sizes that divide every run of equal prompts, and at last None: equal
         # prompts are a group, of whatever size.
-        common = _common_run(sample)
         sizes = [*(n for n in range(common, 1, -1) if common % n == 0), None]
-    reading = Reading(equal, sizes[0], training, why=why)
-    if not len(sample) or (settled and not columns.by_place):
-        return reading
+        reading = replace(reading, group_size=sizes[0])
     if "advantage" in sample and ("prompt" in sample or group_size):
         several = () if len(names) == 1 else EPS
         share, _, best = max(
@@ -132,7 +126,29 @@ def read_as_trl(
         # Equal weights, and others, explain most groups of two.
         shown = share == 1 and (best.group_size != 2 or best.why == SOLVED)
         reading = best if settled or shown else reading
-    return _with_notes(sample, columns, reading)
+    size, out, notes = reading.group_size, int(unscored(sample).sum()), []
+    if len(names) > 1:
+        pairs = zip(reading.weights, names)
+        terms = " + ".join(f"{weight:g} {name}" for weight, name in pairs)
+        notes.append(f"reward = {terms} ({reading.why})".replace("+ -", "- "))
+    if size:
+        notes.append(f"groups are {size} rows each, by position")
+        if common > size and not common % size:
+            notes.append(
+                f"equal prompts come in runs of {common}: if each prompt has {common}"
+                f" rows, set the group size to {common}, and grouping by fixed stride"
+                " is tested too"
+            )
+    elif columns.by_place:
+        notes.append("groups are neighbouring rows with the same prompt")
+    if out:
+        notes.append(
+            f"{out} of the first {len(sample)} rows have no reward at all:"
+            " they enter no statistic and have advantage 0"
+        )
+    if reading.normalized:
+        notes.append(NORMALIZED)
+    return replace(reading, notes=tuple(notes))
 
 
 def _tried(
@@ -160,33 +176,6 @@ def _tried(
         total = rewards @ each.weights
         near, close = (explained(total, advantage, group, n) for n in (NEAR, CLOSE))
         yield near, close, each
-
-
-def _with_notes(sample: pd.DataFrame, columns: Columns, reading: Reading) -> Reading:
-    """The reading, with what a reader should know about it."""
-    notes, size = [], reading.group_size
-    if len(columns.rewards) > 1:
-        pairs = zip(reading.weights, columns.rewards)
-        terms = " + ".join(f"{weight:g} {name}" for weight, name in pairs)
-        notes.append(f"reward = {terms} ({reading.why})".replace("+ -", "- "))
-    if size:
-        notes.append(f"groups are {size} rows each, by position")
-        common = _common_run(sample) if "prompt" in sample else size
-        if common > size and not common % size:
-            notes.append(
-                f"equal prompts come in runs of {common}: if each prompt has {common}"
-                f" rows, set the group size to {common}, and grouping by fixed stride"
-                " is tested too"
-            )
-    elif columns.by_place:
-        notes.append("groups are neighbouring rows with the same prompt")
-    if out := int(unscored(sample).sum()):
-        notes.append(
-            f"{out} of the first {len(sample)} rows have no reward at all:"
-            " they enter no statistic and have advantage 0"
-        )
-    notes += [NORMALIZED] if reading.normalized else []
-    return replace(reading, notes=tuple(notes))
 
 
 def explained(
@@ -293,8 +282,6 @@ def _training(table: pd.DataFrame) -> np.ndarray | None:
     are whole groups of one prompt, as large as may be. The others have as many rows:
     the evaluation cut the first group short, by as many in each, and stands at the
     end. None where all steps are whole groups, or no size fits."""
-    if not len(table):
-        return None
     heads = np.flatnonzero(np.diff(pd.factorize(table["step"])[0], prepend=-1))
     steps = np.split(pd.factorize(table["prompt"])[0], heads[1:])
     rows = max(map(len, steps))

@@ -58,7 +58,7 @@ FIRST = [0.0, -(0.5**0.5), -(0.5**0.5), 2**0.5]
 
 
 def first_prompt(folder):
-    return gradebook.recording(folder).table()["advantage"].to_pylist()[:4]
+    return gradebook.recording(folder).frame()["advantage"].tolist()[:4]
 
 
 def of_areal(groups, adv_norm=None):

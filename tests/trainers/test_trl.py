@@ -133,7 +133,7 @@ def trainer(folder, functions=(sixes, brevity), kind=Trainer, **changed):
 
 
 def recorded(folder):
-    return gradebook.recording([folder]).table().to_pandas()
+    return gradebook.recording([folder]).frame()
 
 
 @pytest.mark.parametrize(

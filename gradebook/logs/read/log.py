@@ -94,6 +94,15 @@ class Log:
             out = np.isin(step, touched) | unknown
         return table[~out].reset_index(drop=True)
 
+    def hold(self, table: pd.DataFrame) -> None:
+        """Takes the table, with the rows of each step together."""
+        self.table, self.repeated = told_apart(table)
+        step = pd.factorize(self.table["step"])[0]
+        self.gathered = bool((np.diff(step) < 0).any())
+        if self.gathered:
+            order = np.argsort(step, kind="stable")
+            self.table = self.table.iloc[order].reset_index(drop=True)
+
 
 def pasted(text: str) -> Source:
     """Text copied from a spreadsheet, a CSV file or JSON Lines, as a source.
@@ -174,11 +183,7 @@ def read_files(
         tables = [t.assign(step=t["step"].astype(str)) for t in tables]
     table = log.keep(pd.concat(tables, ignore_index=True))
     log.broken += [e.at(file=Path(e.file).name) for e in errors[:NAMED]]
-    table, log.repeated = told_apart(table)
-    step = pd.factorize(table["step"])[0]
-    log.gathered = bool((np.diff(step) < 0).any())
-    order = np.argsort(step, kind="stable")
-    log.table = table.iloc[order].reset_index(drop=True)
+    log.hold(table)
     if log.by_row and log.table["prompt"].is_unique:
         return read_files(files, columns, progress, log.by_row)
     return log
@@ -243,7 +248,7 @@ def read_frame(frame: pd.DataFrame, columns: Mapping[str, str] | None = None) ->
     if broken:
         row = min(broken)
         raise broken[row].at(line=None, row=row)
-    log.table, log.repeated = told_apart(table.assign(step=table.get("step", 0)))
+    log.hold(table.assign(step=table.get("step", 0)))
     return log
 
 

@@ -15,7 +15,7 @@ ROWS = {"prompt": [0, 0], "reward": [1.0, 0.0], "advantage": [0.5, -0.5]}
 
 def read(folder):
     """Every row of a folder's whole steps, as lists by column."""
-    return recording([folder]).table().to_pydict()
+    return recording([folder]).frame().to_dict("list")
 
 
 def test_rows_come_back_as_they_were(tmp_path):
