@@ -63,7 +63,7 @@ def rows_figure(comparison: Comparison, kind: str = "") -> Figure:
     panel = telling(panels(comparison, kind or kind_of(comparison)))
     rows = first_rows(panel)
     prompts = [str(p) for p in comparison.batch.prompt[rows].tolist()]
-    return picture(panel.of(rows), prompts, squashes([panel]), rows)
+    return picture(panel.of(rows), prompts, rows)
 
 
 def stage_figure(
@@ -84,18 +84,18 @@ def stage_figure(
     whole = stage_panel(comparison, stage)
     rows = first_rows(whole, row)
     prompts = prompts or [str(p) for p in comparison.batch.prompt.tolist()]
-    whose: dict[str, Any] = {"numbers": rows, "prompts": [prompts[r] for r in rows]}
+    digits, numbers, labels = 3, [*map(str, rows)], prompts
     if stage == "loss":
-        whose = {"numbers": [""] * 3, "prompts": [*PARTS_OF_LOSS.values()]}
+        digits, numbers, labels = 6, [""] * 3, [*PARTS_OF_LOSS.values()]
     left_out = len(whole.correct) - len(rows)
     title = f"{stage}: ● {names[0]}, ◇ {names[1]}"
     title += f"; {left_out} more rows are not drawn" if left_out else ""
     panel, beside = replace(whole.of(rows), title=title), []
     for a, b, differs in zip(panel.correct, panel.faulty, panel.differs):
-        texts = written(a, b, 6 if stage == "loss" else 3)
+        texts = written(a, b, digits)
         beside.append(" → ".join(texts) if differs else texts[0])
-    log = squashes([whole])
-    return picture(panel, log=log, beside=beside, at=row, plot=NARROW, **whose)
+    labels = [labels[r] for r in rows]
+    return picture(panel, labels, numbers, beside, at=str(row), plot=NARROW)
 
 
 def first_rows(panel: Panel, row: int = -1) -> list[int]:
@@ -108,11 +108,10 @@ def first_rows(panel: Panel, row: int = -1) -> list[int]:
 def picture(
     panel: Panel,
     prompts: Sequence[str],
-    log: bool = False,
     numbers: Sequence[object] = (),
     beside: Sequence[str] = (),
     lines: Sequence[str] = (),
-    at: int = -1,
+    at: object = None,
     plot: int = PLOT,
 ) -> Figure:
     """A panel as SVG: a circle and a diamond on each row over a zero line, with a
@@ -124,8 +123,8 @@ def picture(
     at       the number of the selected row
     plot     the width of the plot in pixels
     """
-    values = [0.0, *finite(panel)]
-    x = _axis(min(values), max(values), LEFT + 12, LEFT + plot - 12, log)
+    values = [0.0, *panel.finite]
+    x = _axis(panel, min(values), max(values), LEFT + 12, LEFT + plot - 12)
     ticks = {x(0.0): _tick(panel, 0.0)}
     for end in (min(values), max(values)):
         if all(abs(x(end) - place) > 45 for place in ticks):
@@ -159,11 +158,11 @@ def picture(
     return Figure(svg)
 
 
-def thumbnail(panel: Panel, width: int, height: int, log: bool = False) -> Figure:
+def thumbnail(panel: Panel, width: int, height: int) -> Figure:
     """A panel as a small SVG without words, 0 in its middle."""
-    reach = max(map(abs, finite(panel)), default=0.0)
+    reach = max(map(abs, panel.finite), default=0.0)
     gap = (height - EDGE) / max(len(panel.correct), 1)
-    x = _axis(-reach, reach, EDGE, width - EDGE, log)
+    x = _axis(panel, -reach, reach, EDGE, width - EDGE)
     svg = rendered(
         "rows.svg.jinja",
         title="",
@@ -179,14 +178,10 @@ def thumbnail(panel: Panel, width: int, height: int, log: bool = False) -> Figur
     return Figure(svg)
 
 
-def finite(panel: Panel) -> list[float]:
-    return [v for v in (*panel.correct, *panel.faulty) if math.isfinite(v)]
-
-
 def _axis(
-    low: float, high: float, left: float, right: float, log: bool
+    panel: Panel, low: float, high: float, left: float, right: float
 ) -> Callable[[float], float]:
-    scale = symlog if log else float
+    scale = symlog if squashes(panel) else float
     start, reach = scale(low), scale(high) - scale(low)
 
     def x(value: float) -> float:

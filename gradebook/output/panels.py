@@ -33,6 +33,10 @@ class Panel:
     flips: Sequence[bool] = ()
 
     @property
+    def finite(self) -> list[float]:
+        return [v for v in (*self.correct, *self.faulty) if math.isfinite(v)]
+
+    @property
     def differs(self) -> list[bool]:
         return [not same(a, b) for a, b in zip(self.correct, self.faulty)]
 
@@ -110,14 +114,10 @@ def symlog(value: float) -> float:
     return math.copysign(math.log10(1 + abs(value)), value)
 
 
-def squashes(panels: Sequence[Panel]) -> bool:
+def squashes(panel: Panel) -> bool:
     """A value would make all others unreadable on a linear axis."""
-    for panel in panels:
-        values = [*panel.correct, *panel.faulty]
-        sizes = sorted(abs(v) for v in values if math.isfinite(v) and settled(v))
-        if len(sizes) > 2 and sizes[-1] > SQUASHED * sizes[len(sizes) // 2]:
-            return True
-    return False
+    sizes = sorted(abs(value) for value in panel.finite if settled(value))
+    return len(sizes) > 2 and sizes[-1] > SQUASHED * sizes[len(sizes) // 2]
 
 
 def telling(shown: Sequence[Panel]) -> Panel:

@@ -263,7 +263,7 @@ def handout(bug_name: str) -> str:
     record, scenario = bug(bug_name), load(bug_name)
     comparison, row = compare(record, scenario.batch()), scenario.focus
     shown = panels(comparison, scenario.telltale.kind)
-    panel, log = telling(shown), squashes(shown)
+    panel = telling(shown)
     columns = scenario.rows.values()
     if "mask" in columns:
         columns["mask"] = [list(map(int, mask)) for mask in columns["mask"]]
@@ -281,8 +281,8 @@ def handout(bug_name: str) -> str:
         body=body,
         numbers=[len(columns) + 1, len(columns) + 2],
         title=panel.title,
-        symlog=log,
-        pictures=[Markup(picture(panel, columns["prompt"], log)) for panel in shown],
+        symlog=any(map(squashes, shown)),
+        pictures=[Markup(picture(panel, columns["prompt"])) for panel in shown],
         worked=worked(comparison, row),
         says=[first_sentence(f) for f in (record.correct, record.faulty)],
         listings=beside(record.correct, record.faulty),

@@ -143,7 +143,7 @@ def test_symlog_keeps_sign_and_order(a, b):
     ],
 )
 def test_a_value_that_would_squash_the_others(correct, faulty, squashed):
-    assert squashes([Panel("advantage", correct, faulty)]) == squashed
+    assert squashes(Panel("advantage", correct, faulty)) == squashed
 
 
 # Plotly's charts

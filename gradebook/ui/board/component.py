@@ -20,7 +20,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from gradebook.core.formatting import minus
 from gradebook.output.figures import picture as rows_picture
-from gradebook.output.panels import Panel, squashes
+from gradebook.output.panels import Panel
 from gradebook.ui import keys
 from gradebook.ui.board.program import stub
 from gradebook.ui.board.view import view
@@ -96,7 +96,7 @@ def _drawn(draft: Draft, link: str) -> str:
     beside = [f"reward {reward}: {' → '.join(both)}" for reward, both in texts]
     source = f"Gradebook, case {data['name']}: {link}"
     lines = (draft.scenario.title, data["summary"], source)
-    return rows_picture(panel, prompts, squashes([panel]), beside=beside, lines=lines)
+    return rows_picture(panel, prompts, beside=beside, lines=lines)
 
 
 async def answer(request: Request) -> Response:

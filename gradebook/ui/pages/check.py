@@ -19,7 +19,7 @@ from gradebook.logs.log import check_log
 from gradebook.logs.report import facts, report
 from gradebook.output.charts import timeline_figure
 from gradebook.output.figures import picture as rows_picture
-from gradebook.output.panels import Panel, squashes
+from gradebook.output.panels import Panel
 from gradebook.ui import keys
 from gradebook.ui.parts import address, ask, words
 from gradebook.ui.parts.address import bug_files
@@ -227,7 +227,7 @@ def _steps(checking: Checking, verdict: Verdict) -> None:
         st.markdown(words.plain(rows.note))
     off = flips(rows.correct, rows.logged).tolist()
     panel = Panel("advantage", rows.correct.tolist(), rows.logged.tolist(), off)
-    drawn = rows_picture(panel, list(map(str, rows.table["prompt"])), squashes([panel]))
+    drawn = rows_picture(panel, list(map(str, rows.table["prompt"])))
     alt = f"Step {words.safe(str(step))}: the logged advantages beside the correct ones"
     markup(
         '<p class="gb-note"><i class="gb-correct"></i>correct &ensp; '

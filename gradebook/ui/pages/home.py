@@ -17,7 +17,7 @@ from gradebook.cases.scenario import load
 from gradebook.core.batch import Batch
 from gradebook.engine.pipeline import CORRECT, run
 from gradebook.output import figures
-from gradebook.output.panels import panels, squashes, summary, telling
+from gradebook.output.panels import panels, summary, telling
 from gradebook.training.runs import HOME_BUG, STOPS, shipped
 from gradebook.training.study import Run, study
 from gradebook.ui.board.program import stub
@@ -173,10 +173,10 @@ def thumbnail(name: str, covered: bool) -> tuple[str, str]:
     if not covered:
         both = compare(swap(name), batch)
         panel = telling(panels(both, kind))
-        drawn = figures.thumbnail(panel, 320, 120, squashes([panel]))
+        drawn = figures.thumbnail(panel, 320, 120)
         return drawn, summary(both, kind)
     correct = run(CORRECT, batch)
     panel = telling(panels(Comparison(batch, correct, correct), kind))
     panel = replace(panel, faulty=[math.nan] * batch.rows, flips=())
     alt = "The correct engine's numbers. Predict the faulty ones."
-    return figures.thumbnail(panel, 320, 120, False), alt
+    return figures.thumbnail(panel, 320, 120), alt
