@@ -15,6 +15,8 @@ from plotly.basedatatypes import BaseFigure
 from gradebook.analysis.influence import Influences
 from gradebook.core.formatting import DUST, settled, signed
 from gradebook.output.panels import symlog
+from gradebook.training.environments import Measure
+from gradebook.training.study import Slider
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,38 +32,39 @@ Figure = dict[str, Any]
 
 
 class Ready(BaseFigure):
-    """A figure that Plotly takes as it is: its check takes longer than all else on a
-    page. The tests check instead."""
+    """A figure in the style of all charts, under a theme. Plotly takes it as it is:
+    its check takes longer than all else on a page. The tests check instead."""
 
-    def __init__(self, figure: Figure) -> None:
-        self._ready = figure
+    def __init__(self, figure: Figure, theme: str = "light") -> None:
+        axis = {"gridcolor": PALE, "zeroline": False, "ticklabelstandoff": 6}
+        ink, paper = INK.get(theme, INK["light"]), "rgba(0,0,0,0)"
+        style = {
+            "clickmode": "event+select",
+            "hovermode": "closest",
+            "dragmode": False,
+            "font": {"family": '"Source Sans", sans-serif', "size": 12, "color": ink},
+            "colorway": [ink],
+            "hoverlabel": {
+                "align": "left",
+                "bgcolor": "#242320" if theme == "dark" else "#FFFFFF",
+                "bordercolor": GREY,
+            },
+            "plot_bgcolor": paper,
+            "paper_bgcolor": paper,
+            "xaxis": axis,
+            "yaxis": axis,
+        }
+        layout = figure["layout"] | {"template": {"layout": style}}
+        self._ready = figure | {"layout": layout}
 
     def to_dict(self) -> Figure:
         return self._ready
 
 
-def styled(data: list[Figure], ink: str, height: int, **layout: Any) -> Figure:
-    """A figure in the style of all charts, so many pixels high."""
-    font = {"family": '"Source Sans", sans-serif', "size": 12, "color": ink}
-    axis = {"gridcolor": PALE, "zeroline": False, "ticklabelstandoff": 6}
-    style = {
-        "clickmode": "event+select",
-        "hovermode": "closest",
-        "dragmode": False,
-        "font": font,
-        "hoverlabel": {
-            "align": "left",
-            "bgcolor": "#242320" if ink == INK["dark"] else "#FFFFFF",
-            "bordercolor": GREY,
-        },
-        "plot_bgcolor": "rgba(0,0,0,0)",
-        "paper_bgcolor": "rgba(0,0,0,0)",
-        "xaxis": axis,
-        "yaxis": axis,
-    }
+def charted(data: list[Figure], height: int, **layout: Any) -> Figure:
+    """A figure that is so many pixels high."""
     margin = {"l": 64, "r": 12, "t": 34, "b": 52, "autoexpand": False}
-    whole = {"template": {"layout": style}, "height": height, "margin": margin}
-    return {"data": data, "layout": whole | layout}
+    return {"data": data, "layout": {"height": height, "margin": margin} | layout}
 
 
 def titled(title: str, **more: Any) -> Figure:
@@ -91,27 +94,22 @@ def curves_figure(
     updates: Sequence[int],
     seeds: Sequence[Sequence[Sequence[float]]],
     names: Sequence[str],
-    *,
-    axis: str,
-    reach: tuple[float, float],
-    ink: str,
+    measured: Measure,
 ) -> Figure:
     """Thin lines for seeds, thick ones for their means, with a button that plays the
     run.
 
     seeds  [frames][E][S], NaN for a seed that diverged
-    reach  the lowest and the highest value of the axis
     """
     every = max(1, (len(updates) - 1) // FRAMES)
     stops = [*range(every + 1, len(updates), every), len(updates)]
-    figure = styled(
+    figure = charted(
         _curves(updates, seeds, names),
-        ink,
         height=330,
         hovermode="x",
         legend=ABOVE | {"orientation": "h"},
         xaxis=titled("updates", range=[0, updates[-1]]),
-        yaxis=titled(axis, range=_room(reach)),
+        yaxis=titled(measured.title, range=_room(measured.reach)),
         updatemenus=[PLAY],
     )
     frames = [_curves(updates[:stop], seeds[:stop], names) for stop in stops]
@@ -152,12 +150,9 @@ def _curves(
 
 def dose_figure(
     points: Sequence[tuple[float, float, float]],
-    *,
-    axis: str,
-    across: str,
-    reach: tuple[float, float],
+    slider: Slider,
     setting: float,
-    ink: str,
+    axis: str,
 ) -> Figure:
     """The paired difference at each setting that was trained, with its 95 % interval:
     (setting, difference, half-width); `setting` is the filled one."""
@@ -170,15 +165,14 @@ def dose_figure(
         "markers",
         values,
         [size for _, size, _ in points],
-        error_y={"type": "data", "array": halves, "color": ink},
-        marker={"size": 11, "symbol": symbols, "color": ink},
+        error_y={"type": "data", "array": halves},
+        marker={"size": 11, "symbol": symbols},
         hovertemplate="%{x:g}: %{y:+.3f}<extra></extra>",
     )
-    return styled(
+    return charted(
         [trace],
-        ink,
         height=330,
-        xaxis=titled(across, range=_room(reach)),
+        xaxis=titled(slider.label, range=_room((slider.least, slider.most))),
         yaxis=titled(axis, rangemode="tozero", zeroline=True, zerolinecolor=GREY),
     )
 
@@ -194,12 +188,16 @@ def _number(value: float) -> float | None:
 
 # Who moves whom: the influence maps of both engines, side by side
 
-BELOW = {"x": 0, "xanchor": "left", "y": 0, "yanchor": "top", "yshift": -8}
-LEGEND = BELOW | {
+LEGEND: Figure = {
     "text": "+: the row moves up, −: down. A stronger shade: it moves more.<br>"
     "Thin frame: rows of one prompt. Thick frame: a leak.",
+    "x": 0,
+    "xanchor": "left",
     "xref": "paper",
+    "y": 0,
+    "yanchor": "top",
     "yref": "paper",
+    "yshift": -8,
     "align": "left",
     "showarrow": False,
 }
@@ -209,7 +207,6 @@ def map_figure(
     maps: Influences,
     prompts: Sequence[str],
     names: tuple[str, str] = ("correct", "faulty"),
-    ink: str = INK["light"],
 ) -> Figure:
     """Both maps side by side: a cell's shade is the root of its size's share, with a
     sign where there is room."""
@@ -220,23 +217,18 @@ def map_figure(
     largest = moves.abs().nan_to_num(0, 0).max().clamp(min=DUST)
     shades = (moves.abs() / largest).clamp(max=1).sqrt() * moves.sign()
     firsts = [r for r in range(count) if r == 0 or prompts[r - 1] != prompts[r]]
-    blocks = list(zip(firsts, [*firsts[1:], count]))
-    frames = [
-        (down, right, GREY, 1.5)
-        for down, right in product(blocks, repeat=2)
-        if prompts[down[0]] == prompts[right[0]]
-    ]
-    rows = {
-        "tickvals": list(range(0, count, max(1, math.ceil(count / 16)))),
-        "showgrid": False,
-        "fixedrange": True,
-    }
+    blocks = [range(*ends) for ends in zip(firsts, [*firsts[1:], count])]
+    ticks = list(range(0, count, max(1, math.ceil(count / 16))))
+    rows = {"tickvals": ticks, "showgrid": False, "fixedrange": True}
     data, axes, shapes = [], {}, []
     for column, (name, across) in enumerate(zip(names, ("x", "x2"))):
         leaks = (maps.leaked != 0).tolist() if column else [[False] * count] * count
-        leaked = [(i, j) for i, j in product(range(count), repeat=2) if leaks[i][j]]
-        framed = [((i, i + 1), (j, j + 1), FAULTY, 3) for i, j in leaked]
-        shapes += [_frame(across, *frame) for frame in framed + frames]
+        for i, j in product(range(count), repeat=2):
+            if leaks[i][j]:
+                shapes.append(_frame(across, [i], [j], FAULTY, 3))
+        for down, right in product(blocks, repeat=2):
+            if prompts[down[0]] == prompts[right[0]]:
+                shapes.append(_frame(across, down, right, GREY, 1.5))
         axes[f"xaxis{across[1:]}"] = titled(
             f"<b>{name}</b>: row that moves it",
             side="top",
@@ -246,9 +238,10 @@ def map_figure(
             **rows,
         )
         texts = [[signed(move) for move in line] for line in moves[column].tolist()]
-        signs = [[t[0] if t[0] in "+−" else "" for t in line] for line in texts]
         heatmap = {
             "type": "heatmap",
+            "name": name,
+            "xaxis": across,
             "z": shades[column].tolist(),
             "zmin": -1,
             "zmax": 1,
@@ -256,7 +249,7 @@ def map_figure(
             "showscale": False,
             "xgap": 2,
             "ygap": 2,
-            "text": signs,
+            "text": [[t[0] if t[0] in "+−" else "" for t in line] for line in texts],
             "texttemplate": "%{text}" if cell >= 16 else "",
             "hovertext": [
                 [
@@ -267,10 +260,9 @@ def map_figure(
             ],
             "hoverinfo": "text",
         }
-        data.append(heatmap | {"name": name, "xaxis": across})
-    return styled(
+        data.append(heatmap)
+    return charted(
         data,
-        ink,
         height=cell * count + 110,
         margin={"l": 44, "r": 8, "t": 60, "b": 50, "autoexpand": False},
         shapes=shapes,
@@ -281,9 +273,9 @@ def map_figure(
 
 
 def _frame(
-    axis: str, y: tuple[int, int], x: tuple[int, int], colour: str, width: float
+    axis: str, y: Sequence[int], x: Sequence[int], colour: str, width: float
 ) -> Figure:
-    ends = {"x0": x[0] - 0.5, "x1": x[1] - 0.5, "y0": y[0] - 0.5, "y1": y[1] - 0.5}
+    ends = {"x0": x[0] - 0.5, "x1": x[-1] + 0.5, "y0": y[0] - 0.5, "y1": y[-1] + 0.5}
     line = {"color": colour, "width": width}
     return {"type": "rect", "xref": axis, "yref": "y", "line": line, **ends}
 
@@ -302,12 +294,11 @@ VERDICTS = {
 """Symbol and colour of a step's verdict: the shape tells it alone."""
 
 
-def timeline_figure(
-    frame: pd.DataFrame, ink: str = INK["light"], coloured: bool = True
-) -> Figure:
+def timeline_figure(frame: pd.DataFrame, coloured: bool = True) -> Figure:
     """One mark a step, on a symlog axis. `frame` has a line for each step: step,
     verdict, correct_residual (the largest difference from the correct numbers) and
     flips. A mark's customdata is the place of its line."""
+    frame = frame.reset_index(drop=True)
     distances = frame["correct_residual"].fillna(0).tolist()
     labels = list(map(str, frame["step"]))
     hover = [
@@ -318,33 +309,38 @@ def timeline_figure(
     ]
     data = []
     for verdict, (symbol, colour) in VERDICTS.items():
-        places = (frame["verdict"] == verdict).to_numpy().nonzero()[0].tolist()
-        if not places:
-            continue
-        marker = {"symbol": symbol, "color": colour if coloured else "gray", "size": 9}
+        places = frame.index[frame["verdict"] == verdict].tolist()
         marks = scatter(
             "markers",
             places,
             [symlog(settled(distances[i])) for i in places],
             name=verdict,
-            marker=marker | {"line": {"width": 1.5}},
+            marker={
+                "symbol": symbol,
+                "color": colour if coloured else "gray",
+                "size": 9,
+                "line": {"width": 1.5},
+            },
             customdata=[[i] for i in places],
             cliponaxis=False,
             hovertext=[hover[i] for i in places],
             hoverinfo="text",
         )
-        data.append(marks)
-    shown = range(0, len(labels), max(1, math.ceil(len(labels) / 12)))
+        data += [marks] if places else []
+    shown = list(range(0, len(labels), max(1, math.ceil(len(labels) / 12))))
     largest = max([v for v in distances if math.isfinite(v)] + [0.0])
     top = math.ceil(math.log10(max(largest, 1.0)))
     powers = [10.0**k for k in range(0, top + 1, max(1, math.ceil(top / 3)))]
-    steps = {"tickvals": list(shown), "ticktext": [labels[i] for i in shown]}
-    return styled(
+    return charted(
         data,
-        ink,
         height=260,
         legend=ABOVE | {"orientation": "h"},
-        xaxis=titled("step", showgrid=False, **steps),
+        xaxis=titled(
+            "step",
+            showgrid=False,
+            tickvals=shown,
+            ticktext=[labels[i] for i in shown],
+        ),
         yaxis=titled(
             "largest difference",
             tickvals=[0.0, *map(symlog, powers)],

@@ -21,7 +21,7 @@ from markupsafe import Markup
 
 from gradebook.analysis.comparison import ROW_STAGES, Comparison
 from gradebook.bugs import BUGS, Swap
-from gradebook.cases.scenario import Bug, bug, by_stage, by_trainer
+from gradebook.cases.scenario import bug, by_stage, by_trainer
 from gradebook.core.batch import Batch
 from gradebook.core.formatting import plain, settled, signed
 from gradebook.engine.pipeline import CORRECT, STAGES, run
@@ -287,18 +287,13 @@ COLUMN, LEFT_EDGE, HEAD, FLOOR = 120, 36, 108, 34
 height, and the space between the pipe and the lowest bug."""
 
 
-def stops() -> dict[str, list[Bug]]:
-    """Stage -> the bugs that break it, in the order of the stages."""
-    return {stage: [bug(name) for name in names] for stage, names in by_stage().items()}
-
-
 def map_file(base: str) -> str:
     """The map as a file: the stages from left to right, with addresses of bugs
     that begin with `base`."""
     stages: list[dict[str, Any]] = []
-    for stage, bugs in stops().items():
+    for stage, bugs in by_stage().items():
         tiles = []
-        for record in bugs:
+        for record in map(bug, bugs):
             long = len(record.standing) > 17
             facts = record.standing.split(" · ") if long else [record.standing]
             title = textwrap.wrap(record.title, 12, break_long_words=False)

@@ -24,6 +24,8 @@ from gradebook.output.charts import (
 )
 from gradebook.output.figures import MOST, picture, rows_figure, stage_figure
 from gradebook.output.panels import Panel, squashes, stage_panel, symlog
+from gradebook.training.environments import MEASURES
+from gradebook.training.study import study
 
 NAN, INF = math.nan, math.inf
 
@@ -155,7 +157,7 @@ def test_plotly_accepts_every_map(name):
     comparison = both(name)
     moved = influences(gradebook.bug(name.split("-")[0]).engine, comparison.batch)
     prompts = [str(p) for p in comparison.batch.prompt.tolist()]
-    go.Figure(map_figure(moved, prompts))
+    go.Figure(Ready(map_figure(moved, prompts)).to_dict())
 
 
 def timeline(steps, verdicts, distances):
@@ -166,16 +168,15 @@ def timeline(steps, verdicts, distances):
 def test_plotly_accepts_every_other_chart_and_takes_it_as_it_is():
     runs = [[[0.0, 1.0], [NAN, 0.5]]] * 3
     steps = timeline(["1", "2"], ["correct", "suspect"], [0.0, 1.5])
-    names, ink = ["correct", "faulty"], "#4A4A4A"
+    names, slider = ["correct", "faulty"], study("partial_groups").slider
     for figure in (
         timeline_figure(steps),
-        curves_figure([0, 1, 2], runs, names, axis="a", reach=(0, 1), ink=ink),
-        dose_figure(
-            [(1, 0.5, NAN)], axis="a", across="b", reach=(0, 1), setting=1, ink=ink
-        ),
+        curves_figure([0, 1, 2], runs, names, MEASURES["success"]),
+        dose_figure([(1, 0.5, NAN)], slider, 1, "a"),
     ):
-        go.Figure(figure)
-        assert return_figure_from_figure_or_data(Ready(figure), True) is figure
+        ready = Ready(figure)
+        go.Figure(ready.to_dict())
+        assert return_figure_from_figure_or_data(ready, True) is ready.to_dict()
 
 
 def test_the_timeline_has_a_mark_for_each_step_and_ticks_at_powers_of_ten():

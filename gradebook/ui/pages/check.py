@@ -24,7 +24,7 @@ from gradebook.ui import keys
 from gradebook.ui.parts import address, ask, words
 from gradebook.ui.parts.address import bug_files
 from gradebook.ui.parts.ask import Checking, on_page, typed
-from gradebook.ui.parts.widget import chart, download, ink, markup, offered, table
+from gradebook.ui.parts.widget import chart, download, markup, offered, table
 
 HEADS = {
     "correct": "A known computation",
@@ -195,7 +195,7 @@ def _timeline(verdict: Verdict) -> None:
 
     answered = bool(verdict.declared or typed("estimator") or typed("declared"))
     chart(
-        timeline_figure(frame, ink(), answered),
+        timeline_figure(frame, answered),
         key=CHART,
         on_select=clicked,
         selection_mode="points",

@@ -26,7 +26,7 @@ from gradebook.training.train import Curves, rows_at, trained
 from gradebook.ui import keys
 from gradebook.ui.parts import address, words
 from gradebook.ui.parts.desk import DESK, PAGE, Desk, query_of, read_link, runs
-from gradebook.ui.parts.widget import chart, choices, ink, offered
+from gradebook.ui.parts.widget import chart, choices, offered
 from gradebook.ui.rooms import bar as room
 
 LEAD = (
@@ -206,14 +206,8 @@ def _picture(mine: Desk, curves: Curves) -> None:
         right = " That is right." if KINDS[guess] == shown.kind else ""
         text = f"You said {measured.choices[guess]}.{right} {text}"
     st.subheader(words.plain(text), anchor=False)
-    figure = curves_figure(
-        curves.updates,
-        curves.values[its.measure],
-        names,
-        axis=measured.title,
-        reach=measured.reach,
-        ink=ink(),
-    )
+    values = curves.values[its.measure]
+    figure = curves_figure(curves.updates, values, names, measured)
     chart(figure, key="curves", alt=_summary(mine, curves))
     diverged = _effect(mine, curves, UPDATES).diverged
     if diverged:
@@ -257,14 +251,8 @@ def _dose(mine: Desk) -> None:
             points.append((other.value, shown.difference, shown.half_width))
     if not points:
         return
-    figure = dose_figure(
-        points,
-        axis=f"difference after {update} updates",
-        across=slider.label,
-        reach=(slider.least, slider.most),
-        setting=run.value,
-        ink=ink(),
-    )
+    axis = f"difference after {update} updates"
+    figure = dose_figure(points, slider, run.value, axis)
     with st.container(key="dose"):
         st.markdown("**Every setting that you have tried**")
         chart(figure, key="dose-chart", alt="The difference at each of them.")

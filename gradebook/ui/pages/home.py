@@ -13,7 +13,7 @@ import torch
 
 from gradebook.analysis.comparison import Comparison, compare
 from gradebook.bugs import BUGS, swap
-from gradebook.cases.scenario import load
+from gradebook.cases.scenario import by_stage, load
 from gradebook.core.batch import Batch
 from gradebook.engine.pipeline import CORRECT, run
 from gradebook.output import figures
@@ -118,8 +118,8 @@ def _index(following: str | None) -> str:
     """What stands below the frame, as HTML; `following` is marked as the next."""
     done = drafts.progress().uncovered()
     stages = ""
-    for stage, bugs in figures.stops().items():
-        tiles = "".join(_tile(record.name, following) for record in bugs)
+    for stage, bugs in by_stage().items():
+        tiles = "".join(_tile(name, following) for name in bugs)
         asks = safe(figures.ASKS[stage])
         stages += f'<section><div class="tiles">{tiles}</div>'
         stages += f"<h3><code>{stage}</code></h3><p>{asks}</p></section>"

@@ -24,7 +24,7 @@ from gradebook.output.figures import stage_figure
 from gradebook.output.panels import PARTS_OF_LOSS, stage_panel, written
 from gradebook.ui.parts import words
 from gradebook.ui.parts.drafts import Draft
-from gradebook.ui.parts.widget import chart, folded, ink, markup, offered, table
+from gradebook.ui.parts.widget import chart, folded, markup, offered, table
 from gradebook.ui.parts.words import safe
 
 MOST_ROWS = 128
@@ -200,7 +200,7 @@ def _influence(draft: Draft) -> None:
     st.markdown(lead)
     key = f"map-{draft.scenario.name}"
     alt = f"Influence of each row on each, {names[0]} and {names[1]}. {leak}"
-    chart(map_figure(maps, draft.prompts, names, ink()), key=key, alt=alt)
+    chart(map_figure(maps, draft.prompts, names), key=key, alt=alt)
     st.markdown(leak)
 
     def frames() -> dict[str, pd.DataFrame]:

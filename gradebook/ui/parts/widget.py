@@ -21,7 +21,7 @@ from typing import Any, NoReturn
 
 import streamlit as st
 
-from gradebook.output.charts import INK, Figure, Ready
+from gradebook.output.charts import Figure, Ready
 from gradebook.ui import keys
 from gradebook.ui.board.program import stub
 from gradebook.ui.parts.address import presenting
@@ -155,12 +155,8 @@ def table(
 def chart(figure: Figure, **options: Any) -> None:
     """The figure, in its own colours, without Plotly's buttons."""
     config = {"displayModeBar": False}
-    st.plotly_chart(Ready(figure), theme=None, config=config, **options)
-
-
-def ink() -> str:
-    """The colour of axis text under the visitor's theme."""
-    return INK.get(st.context.theme.type or "light", INK["light"])
+    ready = Ready(figure, st.context.theme.type or "light")
+    st.plotly_chart(ready, theme=None, config=config, **options)
 
 
 def offered(what: str, key: str, frames: Callable[[], Mapping[str, Any]]) -> None:
