@@ -72,10 +72,11 @@ def bug_or_not() -> None:
     bar.follow(PAGE)
     st.title("Bug or not?", anchor=False)
     room, leads = seat.here() if seat.learning() else None, seat.leads()
-    led = room and room.position and room.position.page == PAGE
-    if room and room.position and led:  # the lead's game and round
-        game = read(dict(parse_qsl(room.position.link, True)))
+    led = room.position if room else None
+    if led and led.page == PAGE:  # the lead's game and round
+        game = read(dict(parse_qsl(led.link, True)))
     else:
+        led = None
         game = address.game(keys.QUIZ, read)
         address.put(game.link if leads else address.game_link(game.seed))
     ended = game.at == len(game.reports)
