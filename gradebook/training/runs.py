@@ -25,8 +25,6 @@ from gradebook.training.train import Curves, trained
 
 WAITING, KEPT = 100, 200
 """Runs that may wait at most; results that are kept for whoever asks next."""
-NICENESS = 19
-"""Pages go before training, which takes the time that nobody else wants."""
 Call = tuple[Any, ...]
 """A function of training/train.py and its arguments, which can be hashed."""
 
@@ -36,7 +34,7 @@ def serve() -> None:
     that tells why there is none."""
     torch.set_num_threads(1)
     if hasattr(os, "nice"):
-        os.nice(NICENESS)
+        os.nice(19)  # pages go before training
     with suppress(EOFError):
         while True:
             function, *arguments = pickle.load(sys.stdin.buffer)

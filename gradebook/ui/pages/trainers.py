@@ -10,9 +10,8 @@ import streamlit as st
 
 from gradebook.analysis.comparison import compared
 from gradebook.analysis.law_check import words
-from gradebook.bugs import BUGS
 from gradebook.cases.link import decode
-from gradebook.cases.scenario import bug, load
+from gradebook.cases.scenario import load
 from gradebook.core.formatting import short, small
 from gradebook.trainers.releases import LAWS, measured, newest, releases
 from gradebook.ui.parts.report import cited
@@ -26,6 +25,7 @@ MARKS = {
     "by convention": "by design",
     "not measured": "–",
 }
+TITLES = {name: name.replace("_", " ") for name in LAWS}
 ANY: dict[str, Any] = {"index": None, "placeholder": "any"}
 UNKNOWN = "none of the known computations"
 SETTINGS = {
@@ -54,9 +54,13 @@ def trainers() -> None:
     first, second, third = st.columns(3)
     names = list(dict.fromkeys(line["trainer"] for line in every))
     trainer = first.selectbox("Trainer", names, **ANY)
-    law = second.selectbox("Breaks the law", LAWS, format_func=_law, **ANY)
-    seen = [name for name in BUGS if any(name in line["bugs"] for line in every)]
-    shown = third.selectbox("Shows the bug", seen, format_func=_bug, **ANY)
+    law = second.selectbox(
+        "Breaks the law", LAWS, format_func=TITLES.__getitem__, **ANY
+    )
+    seen = {bug: load(bug).title for line in every for bug in line["bugs"]}
+    shown = third.selectbox(
+        "Shows the bug", sorted(seen), format_func=seen.__getitem__, **ANY
+    )
     lines = [
         line
         for line in every
@@ -103,14 +107,6 @@ def trainers() -> None:
     )
 
 
-def _law(name: str) -> str:
-    return name.replace("_", " ")
-
-
-def _bug(name: str) -> str:
-    return bug(name).title
-
-
 def _cells(line: dict[str, Any]) -> dict[str, str]:
     return {
         "trainer": f"{line['trainer']} {line['version']}",
@@ -124,9 +120,9 @@ def _cells(line: dict[str, Any]) -> dict[str, str]:
 
 def _strips(line: dict[str, Any]) -> dict[str, str]:
     """What may change between releases, by its name on the page."""
-    laws = {_law(name): MARKS[line["laws"][name]] for name in LAWS}
+    laws = {TITLES[name]: MARKS[line["laws"][name]] for name in LAWS}
     settings = {title: small(line[name]) or "–" for name, title in SETTINGS.items()}
-    bugs = ", ".join(map(_bug, line["bugs"])) or "none seen"
+    bugs = ", ".join(load(name).title for name in line["bugs"]) or "none seen"
     return {**laws, "bugs": bugs, **settings}
 
 
@@ -142,15 +138,14 @@ def _line(line: dict[str, Any], column: str) -> None:
     laws, bugs = line["shown"], line["bugs"]
     if column == "bugs":
         laws = {}
-    elif chosen := {n: shown for n, shown in laws.items() if _law(n) == column}:
+    elif chosen := {n: shown for n, shown in laws.items() if TITLES[n] == column}:
         laws, bugs = chosen, {}
     for name, shown in bugs.items():
-        st.markdown(f"**[{_bug(name)}]({name})** gives these advantages.")
-        sources = load(name).sources
-        prefix = line["trainer"].casefold()
-        its_sources = [s for s in sources if s.label.casefold().startswith(prefix)]
-        where = line["trainer"] if its_sources else "other trainers"
-        cites = "; ".join(map(cited, its_sources or sources))
+        report, prefix = load(name), line["trainer"].casefold()
+        st.markdown(f"**[{report.title}]({name})** gives these advantages.")
+        its = [s for s in report.sources if s.label.casefold().startswith(prefix)]
+        where = line["trainer"] if its else "other trainers"
+        cites = "; ".join(map(cited, its or report.sources))
         st.markdown(f"Reported in {where}: {cites}")
         _batch(shown, line)
     for name, shown in laws.items():
@@ -188,9 +183,9 @@ def _history(line: dict[str, Any]) -> None:
             changes.append(f"- **{after}**, after {before}: {'; '.join(differing)}")
     lines = "\n".join(changes) or "Nothing changed between them."
     st.markdown(f"**Its history**, {len(measurements)} measured releases.\n\n{lines}")
-    body = [
-        [name.replace(" ", "\N{NO-BREAK SPACE}"), *cells]
-        for name, *cells in zip(_strips(line), *map(dict.values, measurements.values()))
-    ]
+    body = []
+    for name in _strips(line):
+        cells = [strips[name] for strips in measurements.values()]
+        body.append([name.replace(" ", "\N{NO-BREAK SPACE}"), *cells])
     table(["", *measurements], body, heads=1, label="history")
     st.caption("Releases between these, if there are any, were not measured.")
