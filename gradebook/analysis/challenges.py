@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from difflib import SequenceMatcher
 from functools import cached_property
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -199,8 +200,7 @@ def missing_of(condition: case.Condition, attempt: Attempt) -> str:
         rows_differ = bool(both.differs("advantage").any())
         stage = "advantage" if rows_differ else "gradient"
         return f"The engines still differ in the {stage}."
-    gradient = condition.of == "gradient"
-    differs = both.gradient_differs if gradient else both.differs("advantage")
+    differs = both.differs(condition.of)
     if any(differs[row] for row in rows_of(condition.some, batch)):
         return ""
     return f"None of these rows has another faulty {condition.of}."
@@ -209,8 +209,7 @@ def missing_of(condition: case.Condition, attempt: Attempt) -> str:
 # What differs between two states of one scenario, and what may differ
 
 
-@dataclass(frozen=True)
-class Changes:
+class Changes(NamedTuple):
     """What differs, by value: 100 and 100.0 are the same.
 
     cells      (row, column) of each cell that changed
@@ -219,8 +218,8 @@ class Changes:
     removed    how many rows are gone
     """
 
-    cells: frozenset[tuple[int, str]]
-    settings: frozenset[str]
+    cells: set[tuple[int, str]]
+    settings: set[str]
     came_from: tuple[int | None, ...]
     removed: int
 
@@ -242,7 +241,7 @@ def changes(before: State, now: State) -> Changes:
     then, today = before.settings, now.settings
     settings = {name for name in today if then[name] != today[name]}
     removed = len(old) - len(new) + came_from.count(None)
-    return Changes(frozenset(cells), frozenset(settings), came_from, removed)
+    return Changes(cells, settings, came_from, removed)
 
 
 def matched(old: list[str], new: list[str]) -> tuple[int | None, ...]:

@@ -44,13 +44,13 @@ class Comparison:
         return formatting.flips(self.correct.advantage, self.faulty.advantage)
 
     def differs(self, stage: str) -> Tensor:
-        """The stage's results differ. bool [R]; bool scalar for the loss."""
+        """The stage's results differ, or the gradient at a token. bool [R]; bool
+        scalar for a loss."""
         a, b = getattr(self.correct, stage), getattr(self.faulty, stage)
         if a is None or b is None:
-            return torch.tensor(False)
-        if torch.equal(a, b):
-            return torch.zeros(a.shape, dtype=torch.bool)
-        return ~same(a, b)
+            return torch.zeros(self.batch.rows, dtype=torch.bool)
+        differs = ~same(a, b)
+        return differs.any(-1) if differs.dim() == 2 else differs
 
     @property
     def stages(self) -> tuple[str, ...]:
@@ -63,18 +63,10 @@ class Comparison:
         return tuple(s for s in self.stages if bool(self.differs(s).any()))
 
     @property
-    def gradient_differs(self) -> Tensor:
-        """Some token of the row has another gradient. bool [R]."""
-        a, b = self.correct.gradient, self.faulty.gradient
-        if a is None or b is None:
-            return torch.zeros(self.batch.rows, dtype=torch.bool)
-        return ~same(a, b).all(-1)
-
-    @property
     def agree(self) -> bool:
         """Both engines give the same advantages, loss and gradient."""
-        differs = self.differs("advantage"), self.differs("loss"), self.gradient_differs
-        return not any(bool(places.any()) for places in differs)
+        results = ("advantage", "loss", "gradient")
+        return not any(bool(self.differs(name).any()) for name in results)
 
 
 def compare(bug: Swap, batch: Batch) -> Comparison:

@@ -184,11 +184,11 @@ def flat(step: Step, settings: Settings) -> Changes:
     for rows in with_mean(grouped(step, "prompt"), settings):
         earning = [row for row in rows if row["credited"]]
         zeros = due_of([row for row in earning if row["valued"]], 0.0)
-        first, *others = {row["reward"]: None for row in earning}
-        if not others:
+        rewards = [row["reward"] for row in earning]
+        if min(rewards) == max(rewards):
             yield Change("", step, zeros)
             continue
-        for reward in (first, 100.1):
+        for reward in (rewards[0], 100.1):
             new = due_of(earning, reward)
             what = f"the rewards of {listed([*new])} are all {reward:g}"
             yield Change(what, with_rewards(step, new), zeros)

@@ -70,7 +70,7 @@ def way(comparison: Comparison, row: int) -> tuple[object, ...] | None:
         signs = [(x > DUST) - (x < -DUST) for x in (correct, faulty)]
         explodes = not abs(faulty) <= EXPLOSION * max(1.0, abs(correct))
         return *signs, explodes, abs(faulty) > abs(correct), company
-    if not bool(comparison.gradient_differs[row]):
+    if not bool(comparison.differs("gradient")[row]):
         return None
     gradients = [t.gradient[row] for t in traces if t.gradient is not None]
     return *(bool((g.abs() > 1e-9).any()) for g in gradients), company

@@ -103,7 +103,7 @@ def scenario_file(state: State) -> str:
     # The question: whether both engines treat the selected row alike.
     row = min(state.row, batch.rows - 1)
     moved = bool(comparison.differs("advantage")[row])
-    differs = moved or bool(comparison.gradient_differs[row])
+    differs = moved or bool(comparison.differs("gradient")[row])
     a, b = (float(trace.advantage[row]) for trace in sides.values())
     why = f"The engines computed the advantages {a:.6g} and {b:.6g}."
     if differs and not moved:
