@@ -4,10 +4,7 @@ who is affected, and what can be taken home."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
 from functools import partial
-from importlib.metadata import PackageNotFoundError, version
-from typing import Any
 
 import streamlit as st
 
@@ -163,12 +160,12 @@ def last_seen(bug: str, package: str = "") -> str:
 
 
 def affected_release(bug: str) -> None:
-    """Two choices and the answer; first of the trainer that is installed, else of
-    one that shows the bug, else of the report's."""
+    """Two choices and the answer; first of a trainer that shows the bug, else of the
+    report's."""
     reported = record_of(bug).trainer.split(", ")
     shows = [line for line in newest() if bug in line["bugs"]]
     likely = shows + [line for line in newest() if line["trainer"] in reported]
-    package, release = _release(f"affected-{bug}", likely)
+    package, release = _release(f"affected-{bug}", [x["package"] for x in likely])
     word, sentence = status(bug, package, release)
     st.markdown(f"**{ANSWERS[word].format(f'{package} {release}')}** {sentence}")
 
@@ -181,23 +178,15 @@ def affected_bugs() -> None:
     table(["bug", "", "what it rests on"], body, heads=1, label="bugs")
 
 
-def _release(key: str, likely: Sequence[dict[str, Any]] = ()) -> tuple[str, str]:
-    """A package and a version, as chosen; first one that is installed, else that of
-    the first of the `likely` lines."""
+def _release(key: str, likely: Sequence[str] = ()) -> tuple[str, str]:
+    """A package, first a likely one, and a version, as chosen or typed."""
     packages = list(dict.fromkeys(line["package"] for line in measured()))
-    installed = {}
-    for package in packages:
-        with suppress(PackageNotFoundError):
-            installed[package] = version(package)
-    first = [*installed, *(line["package"] for line in likely), *packages][0]
+    first = packages.index([*likely, *packages][0])
     trainer, release = st.columns(2)
-    package = trainer.selectbox("Trainer", packages, packages.index(first), key=key)
-    known = [installed.get(package), *reversed(versions(package))]
+    package = trainer.selectbox("Trainer", packages, first, key=key)
+    choices = [*reversed(versions(package))]
     chosen = release.selectbox(
-        "Version",
-        list(filter(None, dict.fromkeys(known))),
-        key=f"{key}-{package}",
-        accept_new_options=True,
+        "Version", choices, key=f"{key}-{package}", accept_new_options=True
     )
     return package, chosen or ""
 
