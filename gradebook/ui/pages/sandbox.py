@@ -170,9 +170,8 @@ def _settings(draft: Draft) -> None:
     controls.settings(draft, near, across=2)
 
     def others() -> None:
-        controls.settings(draft, far, across=2)
-        if draft.table.width:
-            controls.padded_width(draft)
+        width = ["padded_width"] if draft.table.width else []
+        controls.settings(draft, [*far, *width], across=2)
         headers = draft.table.with_every_column().headers
         missing = [titled(name) for name in headers if name not in draft.table]
         text = f"Adds, with values that change no advantage: {', '.join(missing)}."

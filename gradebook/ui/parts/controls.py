@@ -29,13 +29,10 @@ def switches(draft: Draft) -> None:
     if unseen:
         text = ", ".join(f"{title(name)} {as_text(now[name])}" for name in unseen)
         st.markdown(f"Set without a field here: {words.plain(text)}.")
-    if "padded_width" in names:
-        padded_width(draft)
 
 
 def settings(draft: Draft, names: Sequence[str], across: int = 3) -> None:
     """The settings of these names as fields, at most `across` in a line."""
-    names = [name for name in names if name != "padded_width"]
     lines = -(-len(names) // across)
     for line in range(lines):
         parts = st.columns(-(-len(names) // lines), vertical_alignment="bottom")
@@ -51,6 +48,8 @@ def changed(draft: Draft) -> list[str]:
 
 
 def _widget(draft: Draft, name: str) -> None:
+    if name == "padded_width":
+        return _padded_width(draft)
     key, now = draft.named(f"set-{name}"), draft.state.settings
     heading, about = TEXTS[name]["title"], TEXTS[name]["help"]
     take = partial(draft.do, edits.set_setting, name)
@@ -85,12 +84,10 @@ def estimator(draft: Draft) -> str:
         for name, settings in ESTIMATORS.items()
         if all(settings[field] == now[field] for field in OF_ESTIMATOR)
     ]
-    if draft.estimator in fitting:
-        return draft.estimator
-    return fitting[0] if fitting else CUSTOM
+    return draft.estimator if draft.estimator in fitting else (*fitting, CUSTOM)[0]
 
 
-def padded_width(draft: Draft) -> None:
+def _padded_width(draft: Draft) -> None:
     """How many tokens a row of the padded batch has."""
     width, masks = draft.table.width, draft.table["mask"]
     longest = max((t + 1 for t in range(width) if any(m[t] for m in masks)), default=1)
@@ -99,7 +96,6 @@ def padded_width(draft: Draft) -> None:
         min_value=longest,
         max_value=max(longest + 4, width),
         step=1,
-        width=180,
         help="Tokens in a row of the padded batch. One more token of"
         " padding changes no rollout.",
         **showing(draft.named("width"), width, partial(draft.do, edits.set_width)),
