@@ -8,7 +8,6 @@ those near 100 have sums that float32 rounds.
 
 from __future__ import annotations
 
-import copy
 import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -110,15 +109,14 @@ def smaller(rewards: Rewards) -> Iterator[Rewards]:
         yield from map(instead, range(len(rewards)))
     if min(map(len, rewards)) > 2:
         yield [group[:-1] for group in rewards]
-    places = [
-        (p, n, group) for p, group in enumerate(rewards) for n in range(len(group))
-    ]
-    for p, n, group in places:
+    for p, group in enumerate(rewards):
         if len(group) > 2:
-            yield instead(p, group[:n] + group[n + 1 :])
-    for p, n, group in places:
-        for rounder in (0, 1) if group[n] not in (0, 1, None) else ():
-            yield instead(p, [*group[:n], rounder, *group[n + 1 :]])
+            for n in range(len(group)):
+                yield instead(p, group[:n] + group[n + 1 :])
+    for p, group in enumerate(rewards):
+        for n, reward in enumerate(group):
+            for rounder in (0, 1) if reward not in (0, 1, None) else ():
+                yield instead(p, [*group[:n], rounder, *group[n + 1 :]])
 
 
 @dataclass(frozen=True)
@@ -159,7 +157,7 @@ class Calls:
         if key not in self.kept:
             advantages, trouble = [], ""
             try:
-                advantages = checked(rewards, self.function(copy.deepcopy(rewards)))
+                advantages = checked(rewards, self.function(rewards))
             except Unusable as error:
                 trouble = str(error)
             except Exception as error:
@@ -177,12 +175,12 @@ class Calls:
 def checked(rewards: Rewards, answer: Any) -> Advantages:
     """Advantages in the shape of the rewards. Raises Unusable."""
     try:
-        shape = [len(group) for group in answer]
         if any(isinstance(a, str) for group in answer for a in group):
             raise Unusable("returned text")
         values = [[math.nan if a is None else float(a) for a in g] for g in answer]
     except (TypeError, ValueError):
         raise Unusable(f"returned no groups of numbers: {answer!r:.60}") from None
+    shape = [len(group) for group in values]
     if shape != [len(group) for group in rewards]:
         raise Unusable(f"returned another shape: {shape} rows by prompt")
     for advantage in flat(values):

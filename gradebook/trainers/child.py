@@ -40,11 +40,6 @@ def apart(function: Any) -> Iterator[tuple[Callable[[Any], Any], tuple[str, ...]
         # A child imports a script that probes without `__name__ == "__main__"`.
         sys.exit()
     here = partial(_answer, function), (HERE,)
-    try:
-        pickled = pickle.dumps(function)
-    except Exception:
-        yield here
-        return
     lost, process = "", 0
     pool = ProcessPoolExecutor(1, get_context("spawn"))
 
@@ -63,8 +58,10 @@ def apart(function: Any) -> Iterator[tuple[Callable[[Any], Any], tuple[str, ...]
 
     try:
         try:
+            pickled = pickle.dumps(function)
             process = pool.submit(os.getpid).result(STARTING)
-            pool.submit(_load, pickled).result(STARTING)
+            # Imports what the function needs, before a call is timed.
+            pool.submit(pickle.loads, pickled).result(STARTING)
         except TimeoutError:
             lost = f"no process in {STARTING:g} seconds"
         except Exception:
@@ -76,11 +73,6 @@ def apart(function: Any) -> Iterator[tuple[Callable[[Any], Any], tuple[str, ...]
             with suppress(ProcessLookupError):
                 os.kill(process, getattr(signal, "SIGKILL", signal.SIGTERM))
         pool.shutdown(wait=bool(process))
-
-
-def _load(pickled: bytes) -> None:
-    """Imports what the function and its calls need, before a call is timed."""
-    pickle.loads(pickled)
 
 
 def _answer(function: Any, rewards: Any) -> Any:
@@ -95,8 +87,6 @@ def _answer(function: Any, rewards: Any) -> Any:
         os._exit(0)
     if argument != rewards:
         raise Unusable("changed its argument")
-    if hasattr(answer, "tolist"):
-        return answer.tolist()
-    if isinstance(answer, (list, tuple)):
-        return [g.tolist() if hasattr(g, "tolist") else g for g in answer]
-    return answer
+    groups = answer if isinstance(answer, (list, tuple)) else [answer]
+    plain = [g.tolist() if hasattr(g, "tolist") else g for g in groups]
+    return plain if groups is answer else plain[0]

@@ -91,15 +91,13 @@ class Module(dict):
         """The syntax tree of `function`, `Class`, `Class.method`, or `.method`
         of the first class that has it."""
         owner, _, inner = name.partition(".")
-        owners = [self.nodes.get(owner)] if owner else list(self.nodes.values())
+        nodes = [node for key, node in self.nodes.items() if owner in ("", key)]
         if inner:
-            bodies = [node.body for node in owners if isinstance(node, ast.ClassDef)]
-            owners = [
-                n for body in bodies for n in body if getattr(n, "name", "") == inner
-            ]
-        if not owners or owners[0] is None:
+            bodies = [node.body for node in nodes if isinstance(node, ast.ClassDef)]
+            nodes = [n for n in sum(bodies, []) if getattr(n, "name", "") == inner]
+        if not nodes:
             raise NotCut(f"{self.path} has no {name}")
-        return owners[0]
+        return nodes[0]
 
     def statements(self, name: str, after: str, before: str) -> tuple[Any, int]:
         """A function that runs statements of `name`: from the first that uses
@@ -108,7 +106,7 @@ class Module(dict):
         method = self.find(name)
         body = method.body
         stores = [n for n, statement in enumerate(body) if after in stored(statement)]
-        if any(statement.arg == after for statement in method.args.args):
+        if any(argument.arg == after for argument in method.args.args):
             stores = [-1, *stores]
         ends = [n for n, statement in enumerate(body) if before in mentioned(statement)]
         end = next((n for n in ends if stores and n > stores[0]), 0)
@@ -116,8 +114,7 @@ class Module(dict):
         uses = [n for n in range(last + 1, end) if after in mentioned(body[n])]
         if not uses:
             raise NotCut(f"{self.path}: {name} has no {after} before {before}")
-        begin = uses[0]
-        code = self._compiled(body[begin:end])
+        code = self._compiled(body[uses[0] : end])
 
         def run(**variables: Any) -> dict[str, Any]:
             space = copy(self)
@@ -125,7 +122,7 @@ class Module(dict):
             exec(code, space)
             return space
 
-        return run, body[begin].lineno
+        return run, body[uses[0]].lineno
 
     def _compiled(self, nodes: list[ast.stmt]) -> CodeType:
         plain = [_Plain(self).visit(node) for node in nodes]
@@ -144,11 +141,10 @@ class Module(dict):
         if module.partition(".")[0] in REAL:
             loaded = import_module(module)
             return getattr(loaded, name) if name else loaded
-        inside = f"{module}.{name}" if name else module
-        whole = self._file(inside.replace(".", "/") + ".py")
+        folder = module.replace(".", "/")
+        whole = self._file(f"{folder}/{name}.py" if name else f"{folder}.py")
         if whole is not None:
             return _Namespace(whole)
-        folder = module.replace(".", "/")
         for path in (f"{folder}.py", f"{folder}/__init__.py"):
             there = self._file(path) if name else None
             if there is not None:
@@ -251,19 +247,17 @@ class Cut:
     def trainer(self, nested: str = "", **attributes: Any) -> Any:
         """Stands for a trainer's `self` or its configuration: these attributes,
         itself under the names in `nested`, and the methods of its class."""
-        return _Trainer(self.module, nested.split(), attributes)
+        return _Trainer(self.module, nested, attributes)
 
 
 class _Trainer:
-    def __init__(
-        self, module: Module, nested: Sequence[str], attributes: Mapping[str, Any]
-    ) -> None:
-        vars(self).update(dict.fromkeys(nested, self), **attributes)
-        vars(self)["_module"] = module
+    def __init__(self, module: Module, nested: str, attributes: Mapping) -> None:
+        of_self = dict.fromkeys(nested.split(), self)
+        vars(self).update(of_self, **attributes, _module=module)
 
     def __getattr__(self, name: str) -> Any:
         method, _ = self._module.method("." + name)
-        return lambda *values, **named: method(self, *values, **named)
+        return partial(method, self)
 
 
 class Function:

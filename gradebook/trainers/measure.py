@@ -12,20 +12,17 @@ import argparse
 import hashlib
 import json
 import os
-import re
 import subprocess
 import sys
 import tempfile
 import time
 import tomllib
 import warnings
-import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
-from importlib import import_module
-from importlib.metadata import PackageNotFoundError, distribution
+from importlib import import_module, metadata
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
@@ -69,38 +66,27 @@ def fetch(package: str, version: str, cache: Path) -> Path:
     return wheel
 
 
-def in_wheel(wheel: Path) -> Files:
-    """The files of a wheel, as they would be installed."""
-    archive = zipfile.ZipFile(wheel)
-    data = re.compile(r"^[^/]+\.data/(purelib|platlib)/")
-    names = {data.sub("", name): name for name in archive.namelist()}
-    return lambda path: archive.read(names[path]).decode() if path in names else None
-
-
-def installed(package: str) -> tuple[str, Files]:
-    """The version and the files of an installed package. Raises
-    PackageNotFoundError."""
-    release = distribution(package)
+def files_of(release: metadata.Distribution) -> Files:
+    """The files of a release, whether it is installed or a wheel."""
+    inside = f"{release.name}-{release.version}.data/purelib"  # of some wheels
 
     def read(path: str) -> str | None:
-        file = Path(str(release.locate_file(path)))
-        return file.read_text("utf-8") if file.is_file() else None
+        for place in (path, f"{inside}/{path}"):
+            file: Any = release.locate_file(place)
+            if file.is_file():
+                return file.read_text("utf-8")
+        return None
 
-    return release.version, read
+    return read
 
 
-def license_of(wheel: Path) -> str:
-    """What the wheel's metadata names as its licence."""
-    with zipfile.ZipFile(wheel) as archive:
-        (path,) = (n for n in archive.namelist() if n.endswith(".dist-info/METADATA"))
-        text = archive.read(path).decode()
-    for field in (
-        r"License(?:-Expression)?: (.{1,60})",
-        r"Classifier: License :: (.+)",
-    ):
-        if match := re.search(f"^{field}$", text, re.M):
-            return match[1].rpartition(" :: ")[2].strip()
-    return "not named"
+def license_of(release: metadata.Distribution) -> str:
+    """What the metadata names as the licence."""
+    about = release.metadata.json
+    named = str(about.get("license_expression") or about.get("license") or "")
+    classifiers = [c for c in about.get("classifier", ()) if c.startswith("License ::")]
+    lines = named.strip().splitlines() or [c.split(" :: ")[-1] for c in classifiers]
+    return [*lines, "not named"][0]
 
 
 def probes(
@@ -176,12 +162,11 @@ def child() -> None:
     warnings.simplefilter("ignore")
     rows: list[dict] = []
     today, releases = json.load(sys.stdin)
-    for package, version, path in releases:
-        wheel = Path(path)
-        licence = {"license": license_of(wheel)}
-        release = [*lines(package, version, in_wheel(wheel), today)]
-        print(f"{package} {version}: {len(release)} functions", file=sys.stderr)
-        rows += [line | licence for line in release]
+    for package, version, wheel in releases:
+        (release,) = metadata.distributions(path=[wheel])
+        measured = [*lines(package, version, files_of(release), today)]
+        print(f"{package} {version}: {len(measured)} functions", file=sys.stderr)
+        rows += [line | {"license": license_of(release)} for line in measured]
     print(json.dumps(rows))
 
 
@@ -227,19 +212,18 @@ COMPARED = ("computes", "laws", "ragged", "missing", "lone_row", "float_type", "
 def differences(rows: Sequence[dict], shipped: Sequence[dict]) -> list[str]:
     """Where a measurement says something else than the shipped data."""
 
-    def key(line: dict) -> tuple[str, ...]:
-        return line["package"], line["version"], line["file"], line["setting"]
+    def key(line: dict) -> str:
+        return " ".join(line[x] for x in ("package", "version", "file", "setting"))
 
     def compared(line: dict) -> dict[str, Any]:
         return {name: line[name] for name in COMPARED} | {"bugs": [*line["bugs"]]}
 
-    by_key = {key(line): compared(line) for line in shipped}
+    before = {key(line): compared(line) for line in shipped}
     return [
-        f"{' '.join(key(line))}: {name} is {value}, was {old.get(name)}"
+        f"{key(line)}: {name} is {value}, was {before.get(key(line), {}).get(name)}"
         for line in rows
-        for old in [by_key.get(key(line), {})]
         for name, value in compared(line).items()
-        if old.get(name) != value
+        if before.get(key(line), {}).get(name) != value
     ]
 
 
@@ -249,11 +233,9 @@ def write(rows: Sequence[dict]) -> None:
     again = {(line["package"], line["version"]) for line in rows}
     kept = [x for x in measured() if (x["package"], x["version"]) not in again]
     order = [adapter.package for adapter in ADAPTERS]
-    ordered = sorted(
-        [*kept, *rows],
-        key=lambda line: (order.index(line["package"]), numbers(line["version"])),
-    )
-    text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in ordered)
+    every = sorted([*kept, *rows], key=lambda line: numbers(line["version"]))
+    every.sort(key=lambda line: order.index(line["package"]))
+    text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in every)
     DATA.write_text(text, "utf-8")
 
 
@@ -268,18 +250,18 @@ def probe_command(
 ) -> int:
     """Probes, prints, and gives the exit code: 0, 1 or 2 as the check.
     Raises GradebookError for a function or a trainer that is not there."""
-    if (name is None) == (trainer is None):
-        raise refuse("MODULE:FUNCTION or --trainer", "both or none", "probe")
-    if trainer is not None:
+    if name and not trainer:
+        results = {name: probe(function_named(name), declared)}
+    elif trainer and not name:
         results = probes_of_trainer(trainer)
     else:
-        results = {str(name): probe(function_named(str(name)), declared)}
+        raise refuse("MODULE:FUNCTION or --trainer", "both or none", "probe")
     if form == "json":
         print(json.dumps({key: result.to_dict() for key, result in results.items()}))
     elif form == "github":
-        for name, result in results.items():
+        for key, result in results.items():
             level = ("notice", "error", "warning")[result.exit_code]
-            print(f"::{level} title={name}::" + str(result).replace("\n", "%0A"))
+            print(f"::{level} title={key}::" + str(result).replace("\n", "%0A"))
     else:
         print("\n\n".join(f"{key}\n{result}" for key, result in results.items()))
     codes = {result.exit_code for result in results.values()}
@@ -305,8 +287,9 @@ def probes_of_trainer(name: str) -> dict[str, Probe]:
         raise refuse(f"one of {names}", name, "--trainer")
     results = {}
     for adapter in matching:
-        with suppress(PackageNotFoundError):
-            version, files = installed(adapter.package)
+        with suppress(metadata.PackageNotFoundError):
+            release = metadata.distribution(adapter.package)
+            files, version = files_of(release), release.version
             for function, result, cut in probes(adapter, files, version):
                 place = f"{adapter.package} {version} {cut.where} [{function.setting}]"
                 results[place] = result

@@ -12,30 +12,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gradebook.analysis.law_check import (
-    BROKEN,
-    CLEAREST,
-    HOLDS,
-    NOT_MEASURED,
-    REFUSED,
-    Outcome,
-    convention,
-    groups_of,
-    judge,
-    on_groups,
-    step_of,
-    words,
-)
+from gradebook.analysis import law_check
+from gradebook.analysis.law_check import BROKEN, HOLDS, NOT_MEASURED, groups_of
 from gradebook.analysis.laws import Step
 from gradebook.cases.scenario import bug
 from gradebook.core.errors import choice, refuse
 from gradebook.core.settings import Settings
 from gradebook.logs.judging.reading import Reading, asked_of
+from gradebook.trainers import convention
 from gradebook.trainers.batches import (
     BATCHES,
     LAW_BATCHES,
     Advantages,
-    Answer,
     Calls,
     Rewards,
     flat,
@@ -43,12 +31,6 @@ from gradebook.trainers.batches import (
     smallest,
 )
 from gradebook.trainers.child import Unusable, apart
-from gradebook.trainers.convention import (
-    bugs_of,
-    readings_of,
-    settings_of,
-    words_of,
-)
 from gradebook.trainers.releases import LAWS
 
 if TYPE_CHECKING:
@@ -117,7 +99,11 @@ class Probe:
             lines.append(f"That {word} what was declared: {asked}.")
         lines.append("Laws:")
         for name, answer in self.laws.items():
-            why = self.shown[name].sentence if name in self.shown else words(name)
+            why = (
+                self.shown[name].sentence
+                if name in self.shown
+                else law_check.words(name)
+            )
             lines.append(f"  {answer}: {why}")
         for name, shown in self.bugs.items():
             lines.append(f"{bug(name).title} gives these numbers: {shown.sentence}")
@@ -153,28 +139,26 @@ def probe(
     """
     if (function is None) == (outputs is None):
         raise refuse("a function or outputs", "both or none", "probe")
-    if outputs is not None:
-        pairs = [
-            ([[r if r is None else float(r) for r in group] for group in batch], answer)
-            for batch, answer in outputs
-        ]
-        batches = {f"output {n}": rewards for n, (rewards, _) in enumerate(pairs)}
-        answers = {json.dumps(rewards): answer for rewards, answer in reversed(pairs)}
+    if function is not None:
+        with apart(function) as (call, notes):
+            return replace(examine(call, declared), notes=notes)
+    pairs = [
+        ([[r if r is None else float(r) for r in group] for group in batch], answer)
+        for batch, answer in outputs or ()
+    ]
+    batches = {f"output {n}": rewards for n, (rewards, _) in enumerate(pairs)}
+    answers = {json.dumps(rewards): answer for rewards, answer in reversed(pairs)}
 
-        def recorded(rewards: Rewards) -> Any:
-            answer = answers.get(json.dumps(rewards), "no such pair")
-            if isinstance(answer, str):
-                raise Unusable(answer)
-            return answer
+    def recorded(rewards: Rewards) -> Any:
+        answer = answers.get(json.dumps(rewards), "no such pair")
+        if isinstance(answer, str):
+            raise Unusable(answer)
+        return answer
 
-        judged = examine(recorded, declared, batches, batches)
-        laws = {
-            name: NOT_MEASURED if answer == REFUSED else answer
-            for name, answer in judged.laws.items()
-        }
-        return replace(judged, laws=laws)
-    with apart(function) as (call, notes):
-        return replace(examine(call, declared), notes=notes)
+    judged = examine(recorded, declared, batches, batches)
+    unknown = {law_check.REFUSED: NOT_MEASURED}
+    laws = {law: unknown.get(answer, answer) for law, answer in judged.laws.items()}
+    return replace(judged, laws=laws)
 
 
 def examine(
@@ -187,16 +171,18 @@ def examine(
     asked = asked_of(declared)
     calls = Calls(function)
     answers = [calls.answer(rewards, name) for name, rewards in batches.items()]
-    readings = readings_of(answers)
+    readings = convention.readings_of(answers)
     reading = readings[0] if readings else None
-    words = words_of(reading, answers)
+    words = convention.words_of(reading, answers)
     refuses = words["ragged"].endswith("do not divide")
     # A function that refuses unequal groups is not accused of what it makes of
     # those that happen to divide: it is never given them.
     judged = [a for a in answers if not refuses or a.trouble or len(a.sizes) == 1]
-    settings = settings_of(reading, words["lone_row"])
-    bugs = _bugs(reading, settings, judged, calls) if reading else {}
-    designed = {law: convention(law, settings) for law in LAWS}
+    judged.sort(key=lambda answer: len(flat(answer.rewards)))
+    settings = convention.settings_of(reading, words["lone_row"])
+    of_bugs = [a.rewards for a in judged if 1 not in a.sizes]
+    bugs = _bugs(reading, settings, of_bugs, calls) if reading else {}
+    designed = {law: law_check.convention(law, settings) for law in LAWS}
     if reading and reading.scale == "group_mean":
         designed["shift"] = designed["scale"] = reading.title
     of_laws = [a.rewards for a in judged if a.batch in law_batches]
@@ -223,45 +209,41 @@ def _laws(
     batches: Sequence[Rewards],
     bug: str,
 ) -> tuple[dict[str, str], dict[str, Shown]]:
-    """Each law's clearest answer, and the smallest batch that breaks it, on
-    the board beside the engine of `bug`."""
+    """Each law's answer on the batches, the fewest rows first, and the smallest
+    batch that breaks it, on the board beside the engine of `bug`."""
     laws, shown = {}, {}
 
-    def outcome(law: str, rewards: Rewards) -> Outcome:
-        # Missing rewards are for their own law, and so are flat groups. What a
-        # lone row gets is a part of the convention, and no law.
-        constant = any(len({*group}) == 1 < len(group) for group in rewards)
-        suits = law != "missing" and not constant
-        if None in flat(rewards):
-            suits = law == "missing"
-        elif law == "flat":
-            suits = 1 not in map(len, rewards)
-        if not suits:
-            return Outcome(NOT_MEASURED, "")
+    def outcome(law: str, batches: Sequence[Rewards]) -> law_check.Outcome:
+        steps = [
+            law_check.step_of(rewards) for rewards in batches if suits(law, rewards)
+        ]
         allowed = partial(rounding, settings, law == "flat")
-        steps = [step_of(rewards)]
-        return judge(law, on_groups(calls), steps, settings, allowed, designed[law])
+        values, by_design = law_check.on_groups(calls), designed[law] if steps else ""
+        return law_check.judge(law, values, steps, settings, allowed, by_design)
 
     def breaks(law: str, rewards: Rewards) -> bool:
-        return outcome(law, rewards).answer == BROKEN
+        return outcome(law, [rewards]).answer == BROKEN
 
     for law in LAWS:
-        answers = {
-            number: outcome(law, rewards).answer
-            for number, rewards in enumerate(batches)
-        }
-        clearest = min(answers.values(), key=CLEAREST.index, default=NOT_MEASURED)
-        laws[law] = clearest
-        if clearest == BROKEN:
-            breaking = [batches[n] for n, answer in answers.items() if answer == BROKEN]
-            least = smallest(
-                min(breaking, key=lambda b: len(flat(b))), partial(breaks, law)
-            )
-            broken = outcome(law, least)
+        laws[law] = outcome(law, batches).answer
+        if laws[law] == BROKEN:
+            shows = partial(breaks, law)
+            least = smallest(next(filter(shows, batches)), shows)
+            broken = outcome(law, [least])
             there = groups_of(broken.change.step) if broken.change else least
             link = sandbox(there, settings, bug)
             shown[law] = Shown(there, calls(there), broken.sentence, link)
     return laws, shown
+
+
+def suits(law: str, rewards: Rewards) -> bool:
+    """Missing rewards are for their own law, and so are flat groups. What a lone
+    row gets is a part of the convention, and no law."""
+    if law == "missing" or None in flat(rewards):
+        return law == "missing" and None in flat(rewards)
+    if law == "flat":
+        return all(len(group) > 1 for group in rewards)
+    return not any(len({*group}) == 1 < len(group) for group in rewards)
 
 
 def rounding(settings: Settings, exact: bool, step: Step) -> list[float]:
@@ -269,20 +251,19 @@ def rounding(settings: Settings, exact: bool, step: Step) -> list[float]:
     rewards' size over the deviation that divides."""
     groups = groups_of(step)
     scored = [[r for r in group if r is not None] for group in groups]
-    largest = max(map(abs, flat(scored)), default=0.0)
-    spacing = 16 * 2**-24 * max(largest, 1e-3)
-    whole = settings.scale in ("batch_std", "nonzero_share")
+    spacing = 16 * 2**-24 * max(1e-3, *map(abs, flat(scored)), 0.0)
     allowed: list[float] = []
     for group, rewards in zip(groups, scored):
-        of = flat(scored) if whole else rewards
-        divided = settings.scale.endswith("_std") and not exact
-        divisor = float(np.std(of or [0.0])) + settings.eps if divided else 1.0
+        divisor = 1.0
+        if settings.scale.endswith("_std") and not exact:
+            of = flat(scored) if settings.scale == "batch_std" else rewards
+            divisor = float(np.std(of or [0.0])) + settings.eps
         allowed += [1e-6 + spacing / divisor] * len(group)
     return allowed
 
 
 def _bugs(
-    reading: Reading, settings: Settings, answers: Sequence[Answer], calls: Calls
+    reading: Reading, settings: Settings, batches: Sequence[Rewards], calls: Calls
 ) -> dict[str, Shown]:
     """Bugs that give a batch's advantages where the reading does not, each
     with the smallest batch."""
@@ -291,26 +272,27 @@ def _bugs(
         answer = calls.answer(rewards)
         if len(rewards) < 2 or not answer.advantages:
             return []
-        return bugs_of(reading, answer)
+        return convention.bugs_of(reading, answer)
 
     def shows(bugs: list[str], rewards: Rewards) -> bool:
         return bugs_in(rewards) == bugs
 
-    def written(groups: Rewards, form: str) -> str:
-        return " | ".join(
-            " ".join("missing" if x is None else f"{x:{form}}" for x in group)
-            for group in groups
-        )
-
     seen: dict[str, Shown] = {}
-    for answer in sorted(answers, key=lambda a: len(flat(a.rewards))):
-        bugs = bugs_in(answer.rewards) if 1 not in answer.sizes else []
+    for rewards in batches:
+        bugs = bugs_in(rewards)
         if bugs and seen.keys().isdisjoint(bugs):
-            least = smallest(answer.rewards, partial(shows, bugs))
-            get = f"{written(least, 'g')} get {written(calls(least), '.3g')}"
+            least = smallest(rewards, partial(shows, bugs))
+            sentence = f"Rewards {line(least, 'g')} get {line(calls(least), '.3g')}."
             link = sandbox(least, settings, bugs[0])
-            seen[bugs[0]] = Shown(least, calls(least), f"Rewards {get}.", link)
+            seen[bugs[0]] = Shown(least, calls(least), sentence, link)
     return seen
+
+
+def line(groups: Rewards, form: str) -> str:
+    return " | ".join(
+        " ".join("missing" if x is None else f"{x:{form}}" for x in group)
+        for group in groups
+    )
 
 
 def laws(

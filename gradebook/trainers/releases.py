@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from functools import lru_cache
+from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -43,8 +44,8 @@ def newest() -> tuple[dict[str, Any], ...]:
 
 def versions(package: str) -> tuple[str, ...]:
     """The measured releases of a package, oldest first."""
-    names = {x["version"] for x in measured() if x["package"] == package}
-    return tuple(sorted(names, key=numbers))
+    names = [line["version"] for line in measured() if line["package"] == package]
+    return tuple(dict.fromkeys(names))
 
 
 def releases() -> pandas.DataFrame:
@@ -58,20 +59,17 @@ def releases() -> pandas.DataFrame:
     """
     import pandas
 
-    rows = []
-    for line in measured():
-        laws = {f"law_{n}" if n in COLUMNS else n: a for n, a in line["laws"].items()}
-        bugs = {"bugs": ", ".join(line["bugs"])}
-        last = {name: line[name] for name in ("license", "measured_on")}
-        rows.append({name: line[name] for name in COLUMNS} | laws | bugs | last)
-    return pandas.DataFrame(rows)
+    columns = {law: f"law_{law}" if law in COLUMNS else law for law in LAWS}
+    rows = [
+        line
+        | {columns[law]: answer for law, answer in line["laws"].items()}
+        | {"bugs": ", ".join(line["bugs"])}
+        for line in measured()
+    ]
+    last = ("bugs", "license", "measured_on")
+    return pandas.DataFrame(rows)[[*COLUMNS, *columns.values(), *last]]
 
 
 def numbers(version: str) -> list[int]:
     """A version's leading numbers, for comparison."""
-    parts = []
-    for part in version.split("."):
-        if not part.isdecimal():
-            break
-        parts.append(int(part))
-    return parts
+    return [int(part) for part in takewhile(str.isdecimal, version.split("."))]

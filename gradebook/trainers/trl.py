@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from contextlib import ExitStack
 from functools import partial
 from typing import Any
 
@@ -74,14 +75,10 @@ class Watched:
     def train(self, *args: Any, **more: Any) -> Any:
         """As the trainer's own, with the recorder open."""
         trainer: Any = self
-        if self._open is not None and trainer.accelerator.is_main_process:
-            self._recorder = self._open()
-        try:
+        with ExitStack() as stack:
+            if self._open is not None and trainer.accelerator.is_main_process:
+                self._recorder = stack.enter_context(self._open())
             return super().train(*args, **more)  # type: ignore[misc]
-        finally:
-            if self._recorder is not None:
-                self._recorder.close()
-                self._recorder = None
 
     def _calculate_rewards(self, *args: Any, **more: Any) -> Tensor:
         self._rewards = super()._calculate_rewards(*args, **more)  # type: ignore[misc]

@@ -6,7 +6,7 @@ Runs in the virtual environment of others.txt; .ci/run makes it.
 
 import re
 from collections import UserDict
-from importlib.metadata import PackageNotFoundError
+from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -17,7 +17,7 @@ import torch
 import gradebook
 from gradebook.logs.log import check_log
 from gradebook.trainers.cut import Cut, Module
-from gradebook.trainers.measure import installed
+from gradebook.trainers.measure import files_of
 
 README = Path(gradebook.__file__).parent / "trainers" / "README.md"
 RECIPES = dict(
@@ -29,10 +29,10 @@ RECIPES = dict(
 def released(package, path, name):
     """A function of an installed package, taken from its file."""
     try:
-        _, files = installed(package)
+        release = distribution(package)
     except PackageNotFoundError as error:
         pytest.skip(str(error))
-    module = Module(path, files)
+    module = Module(path, files_of(release))
     run, _ = module.method(name)
     return Cut(run, module, path, name)
 

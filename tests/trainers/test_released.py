@@ -7,6 +7,7 @@ import math
 import re
 from collections import defaultdict
 from contextlib import suppress
+from importlib.metadata import distributions
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,7 @@ from gradebook.trainers import releases
 from gradebook.trainers.adapters import ADAPTERS
 from gradebook.trainers.batches import flat
 from gradebook.trainers.cut import Module, NotCut
-from gradebook.trainers.measure import differences, fetch, in_wheel, lines, pinned
+from gradebook.trainers.measure import differences, fetch, files_of, lines, pinned
 from gradebook.trainers.releases import measured, newest
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "trainers.json.gz"
@@ -306,9 +307,10 @@ def test_the_newest_release_measured_again_is_as_shipped(package, tmp_path):
     """Fetches the wheel; where the index cannot be reached, it says so."""
     version = list(pinned()[package]["versions"])[-1]
     try:
-        files = in_wheel(fetch(package, version, tmp_path))
+        (wheel,) = distributions(path=[str(fetch(package, version, tmp_path))])
     except OSError as error:
         pytest.skip(f"not measured again: {error}")
+    files = files_of(wheel)
     release = list(lines(package, version, files, "today"))
     assert release and not differences(release, measured())
     (adapter,) = (each for each in ADAPTERS if each.package == package)
