@@ -42,7 +42,7 @@ def bug_page(name: str) -> None:
     lesson(draft)
     stage = st.container(key="stage")
     formulas = st.container() if covered else _story(draft)
-    rest(name, draft, covered, settings, stage, formulas)
+    rest(draft, covered, settings, stage, formulas)
     if not covered:
         _end(name)
 
@@ -86,22 +86,16 @@ def _story(draft: Draft) -> DeltaGenerator:
 
 
 @st.fragment(key="rest")
-def rest(
-    name: str,
-    draft: Draft,
-    covered: bool,
-    settings: DeltaGenerator,
-    stage: DeltaGenerator,
-    formulas: DeltaGenerator,
-) -> None:
-    """What a finished edit draws again, apart from the board. Every element
-    here costs each edit time; what edits do not change stands outside."""
+def rest(draft: Draft, covered: bool, *places: DeltaGenerator) -> None:
+    """What a finished edit draws again, apart from the board: in the `places` of the
+    settings, the opened stage and the formulas. Every element here costs each edit
+    time; what edits do not change stands outside."""
+    settings, stage, formulas = places
+    name = draft.scenario.bug
     with draft.lock:
         if not covered:
-            key = f"settings-{draft.scenario.bug}"
-            menu = settings.popover(
-                "Settings", key=key, type="tertiary", on_change="rerun"
-            )
+            label, key = "Settings", f"settings-{name}"
+            menu = settings.popover(label, key=key, type="tertiary", on_change="rerun")
             if menu.open:
                 with menu:
                     controls.switches(draft)
