@@ -12,9 +12,9 @@ from torch import Tensor
 from gradebook.bugs import swap
 from gradebook.cases.reports import Evidence
 from gradebook.core.batch import Batch
-from gradebook.core.errors import GradebookError
+from gradebook.core.errors import GradebookError, choice
 from gradebook.core.formatting import DUST, plain, settled, signed
-from gradebook.engine.pipeline import CORRECT, Trace, run
+from gradebook.engine.pipeline import CORRECT, STAGES, Trace, run
 
 GAMMA = 0.99
 """NormalizeReward's discount, by default."""
@@ -60,19 +60,24 @@ FORMULAS: Mapping[str, Callable[[Batch], Tensor]] = {
 }
 
 
+SHOWN = (*STAGES, "gradient", "kl_gradient", *OF_STEP, *FORMULAS)
+"""What evidence may show."""
+
+
 def numbers(evidence: Evidence, batch: Batch) -> Tensor:
     """The evidence's numbers where the report's batch is `batch`. float or
     int64, one a row, one a token, or one.
 
-    Raises GradebookError where the engine cannot compute the batch.
+    Raises GradebookError where the engine cannot compute the batch, and for what
+    evidence cannot show.
     """
-    batch = evidence.batch(batch)
-    if evidence.show in FORMULAS:
-        return FORMULAS[evidence.show](batch)
+    batch, show = evidence.batch(batch), choice(evidence.show, SHOWN, "show")
+    if show in FORMULAS:
+        return FORMULAS[show](batch)
     trace = run(swap(evidence.bug).engine if evidence.bug else CORRECT, batch)
-    if evidence.show in OF_STEP:
-        return OF_STEP[evidence.show](batch, trace).reshape(-1)
-    value = getattr(trace, evidence.show)
+    if show in OF_STEP:
+        return OF_STEP[show](batch, trace).reshape(-1)
+    value = getattr(trace, show)
     if value is None:
         raise GradebookError(key="logp", expected="log-probabilities", found="none")
     return value[batch.mask] if value.dim() == 2 else value.reshape(-1)

@@ -297,7 +297,3 @@ class Expected(Part):
     faulty: schema.Values | None = None
     correct_loss: float | None = None
     faulty_loss: float | None = None
-
-    def __post_init__(self) -> None:
-        if all(value is None for value in vars(self).values()):
-            raise GradebookError(expected="a value", found="none")

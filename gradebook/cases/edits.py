@@ -67,8 +67,7 @@ def move_row(state: State, row: int, to: int) -> State:
     _check_row(state, to)
     order = [r for r in range(state.rows) if r != row]
     order.insert(to, row)
-    selected = order.index(state.row)
-    return replace(state, table=state.table.take(order), row=selected)
+    return replace(state, table=state.table.take(order), row=order.index(state.row))
 
 
 def paste(state: State, row: int, column: str, text: str) -> State:
@@ -78,8 +77,12 @@ def paste(state: State, row: int, column: str, text: str) -> State:
     _check_row(state, row)
     headers, block = state.table.headers, _block(text)
     first = choice("t1" if column == "mask" else column, headers, "paste")
-    rows = max(state.rows, row + len(block))
-    return _laid(state, rows, row, headers[headers.index(first) :], block)
+    headers = headers[headers.index(first) :]
+    widest = max(map(len, block))
+    if widest > len(headers):
+        most = f"at most {counted(len(headers), 'cell')} in a line"
+        raise refuse(f"{most}, as the table has from {first} on", widest, "paste")
+    return _laid(state, max(state.rows, row + len(block)), row, headers, block)
 
 
 def replace_rows(state: State, text: str) -> State:
@@ -104,10 +107,6 @@ def replace_rows(state: State, text: str) -> State:
 def _laid(
     state: State, rows: int, row: int, headers: Sequence[str], block: list[list[str]]
 ) -> State:
-    widest = max(map(len, block), default=0)
-    if widest > len(headers):
-        most = f"at most {counted(len(headers), 'cell')} in a line"
-        raise refuse(f"{most}, as the table has from {headers[0]} on", widest, "paste")
     cells = {
         (row + down, header): cell.strip()
         for down, line in enumerate(block)
@@ -130,13 +129,11 @@ def _block(text: str) -> list[list[str]]:
 def set_width(state: State, tokens: int) -> State:
     """Another number of tokens a row. Raises GradebookError where a token
     that a row learns from would be cut, and for a width that no table has."""
-    table = state.table
-    used = [t + 1 for t in range(table.width) if True in table[f"t{t + 1}"]]
-    least = max(used, default=1)
-    if not table.width or not least <= tokens <= WIDEST:
+    least = state.table.used_width
+    if not state.table.width or not least <= tokens <= WIDEST:
         expected = f"{least} to {WIDEST} tokens, in a table with a mask"
         raise refuse(expected, tokens, "width")
-    return _under(state, table.resized(tokens))
+    return _under(state, state.table.resized(tokens))
 
 
 def show_every_column(state: State) -> State:
@@ -184,15 +181,13 @@ class Draft:
     """
 
     scenario: Scenario
-    states: list[State] = field(default_factory=list, init=False)
+    states: list[State] = field(init=False)
     at: int = 0
     epoch: str = field(default_factory=lambda: secrets.token_urlsafe(12))
     ack: int = 0
     notes: list[str] = field(default_factory=list)
     refused: dict[str, tuple[str, str]] = field(default_factory=dict)
-    lock: threading.RLock = field(
-        default_factory=threading.RLock, repr=False, compare=False
-    )
+    lock: threading.RLock = field(default_factory=threading.RLock, repr=False)
     _gesture: int | None = None
 
     def __post_init__(self) -> None:
@@ -236,12 +231,11 @@ class Draft:
             if state.same_batch(self.state):
                 self.states[self.at] = state
                 self._gesture = None
-                return
-            del self.states[self.at + 1 :]
-            self.states.append(state)
-            del self.states[1 : max(len(self.states) - HISTORY, 0) + 1]
-            self.at = len(self.states) - 1
-            self._gesture = gesture
+            else:
+                self.states[self.at + 1 :] = [state]
+                del self.states[1 : max(len(self.states) - HISTORY, 0) + 1]
+                self.at = len(self.states) - 1
+                self._gesture = gesture
 
     def do(
         self, act: Callable[..., State], *values: Any, gesture: int | None = None

@@ -1,6 +1,6 @@
 """A state as the query string of a link, and back.
 
-    v=1  s=<case>  open=1  <field>=<as typed>  t=<the table's differences>
+    v=1  s=<case>  open=1  <field>=<value>  t=<the table's differences>
 
 The fields are the settings, and in the sandbox the bugs. A key stands in the link
 only where the state is not what the case says; without `open` the faulty side is

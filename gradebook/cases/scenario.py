@@ -140,11 +140,9 @@ def load(name_or_path: str | Path) -> Scenario:
     >>> load("partial_groups").title
     'Partial groups'
     """
-    if not isinstance(name_or_path, (str, Path)):
-        raise refuse("a name or a path", name_or_path, "scenario")
     text = str(name_or_path)
     if isinstance(name_or_path, Path) or text.endswith(".toml") or "/" in text:
-        return _read(Path(name_or_path))
+        return _read(Path(text))
     return _shipped(FOLDER / f"{choice(name_or_path, names(), 'scenario')}.toml")
 
 

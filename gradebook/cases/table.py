@@ -126,6 +126,12 @@ class Table:
         """The number of tokens of the response mask; 0 without one."""
         return sum(header not in COLUMNS for header in self.cells)
 
+    @property
+    def used_width(self) -> int:
+        """The width without the last tokens that no row learns from; 1 at least."""
+        used = (t + 1 for t in range(self.width) if True in self.cells[f"t{t + 1}"])
+        return max(used, default=1)
+
     def __contains__(self, name: str) -> bool:
         return name in self.cells or name in self.columns
 

@@ -1,12 +1,14 @@
 """The numbers that settle a false alarm are computed, and are those that the
 trainers gave and a hand finds."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 
-import gradebook
-from gradebook.analysis.evidence import FORMULAS, OF_STEP, in_words, numbers
-from gradebook.cases.reports import BY_ENGINE, BY_FORMULA, alarms
+from gradebook import GradebookError
+from gradebook.analysis.evidence import FORMULAS, in_words, numbers
+from gradebook.cases.reports import alarms
 
 ALL = [
     pytest.param(alarm, at, id=f"{alarm.name}-{at}")
@@ -28,10 +30,11 @@ def test_every_false_alarm_but_those_of_other_code_has_the_engines_numbers():
     assert beside == {"mean_not_subtracted"}
 
 
-def test_every_name_that_a_file_may_use_can_be_computed():
-    trace = gradebook.run(gradebook.CORRECT, gradebook.Batch([0], [1.0]))
-    assert all(hasattr(trace, name) for name in {*BY_ENGINE} - {*OF_STEP})
-    assert set(FORMULAS) == set(BY_FORMULA)
+def test_what_no_engine_and_no_formula_computes_is_refused():
+    (alarm,) = (a for a in alarms() if a.name == "extra_brackets")
+    unknown = replace(alarm.evidence[0], show="luck")
+    with pytest.raises(GradebookError, match="'show': expected one of score,"):
+        numbers(unknown, alarm.batch())
 
 
 def test_the_numbers_follow_an_edited_batch():

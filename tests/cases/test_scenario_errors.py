@@ -161,4 +161,4 @@ def test_an_unknown_name_lists_the_known_ones(name):
 
 @pytest.mark.parametrize("value", [None, 3, b"partial_groups"])
 def test_neither_a_name_nor_a_path(value):
-    assert load_error(value).expected == "a name or a path"
+    assert load_error(value).key == "scenario"

@@ -89,8 +89,7 @@ def estimator(draft: Draft) -> str:
 
 def _padded_width(draft: Draft) -> None:
     """How many tokens a row of the padded batch has."""
-    width, masks = draft.table.width, draft.table["mask"]
-    longest = max((t + 1 for t in range(width) if any(m[t] for m in masks)), default=1)
+    width, longest = draft.table.width, draft.table.used_width
     st.number_input(
         "Padded width",
         min_value=longest,
