@@ -165,8 +165,8 @@ def _where(rows: Tensor) -> list[int]:
 
 
 def _values(values: Iterable[float]) -> list[float | int | None]:
-    """Numbers for the browser, no value as None, with seven significant digits: more
-    than a screen shows, in few bytes."""
+    """Numbers for the browser, no value and infinity as None, with seven significant
+    digits: more than a screen shows, in few bytes."""
     shorts: list[float | int | None] = []
     for x in map(settled, values):
         short = float(f"{x:.7g}")
@@ -184,12 +184,11 @@ def _cause(batch: Batch, trace: Trace, say: str, scaled: bool) -> dict[str, Any]
     """One engine's groups, baselines and rows with a say."""
     settings = batch.settings
     group = batch.step_index if settings.baseline == "batch_mean" else trace.group
-    baselines: list[float | int | None] = [None] * batch.rows
+    cause = no_cause(batch.rows) | {"group": group.tolist()}
+    cause["say"] = _bits(getattr(trace, say))
     if settings.baseline != "none" and settings.reward_scaling:
         reward = trace.baseline / settings.reward_scaling - settings.reward_bias
-        baselines = _values(reward.tolist())
-    say_bits = _bits(getattr(trace, say))
-    cause = {"group": group.tolist(), "at": baselines, "say": say_bits}
+        cause["at"] = _values(reward.tolist())
     if say != "counted":
         cause["counts"] = _bits(trace.counted)
     if scaled and settings.reward_scaling:
@@ -269,9 +268,7 @@ def box(draft: Draft, guess: Guess | None) -> dict[str, Any]:
             {
                 "text": minus(text),
                 "place": place,
-                # JSON has no infinity.
-                "region": region
-                and [limit if math.isfinite(limit) else None for limit in region],
+                "region": region and _values(region),
             }
             for text, place, region in zip_longest(asked.choices, places, asked.regions)
         ],
@@ -290,7 +287,7 @@ def box(draft: Draft, guess: Guess | None) -> dict[str, Any]:
         "guess": None if choice == SKIPPED else choice,
         "place": guess.place,
         "verdict": {
-            "values": [settled(x) if x == x else None for x in values],
+            "values": _values(values),
             "text": list(map(minus, pair(*values))),
             "right": choice == asked.answer,
             "said": minus(sentence),

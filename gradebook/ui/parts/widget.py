@@ -17,7 +17,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from mimetypes import guess_type
-from typing import Any, NoReturn
+from typing import Any
 
 import streamlit as st
 
@@ -28,11 +28,8 @@ from gradebook.ui.parts.address import presenting
 from gradebook.ui.parts.drafts import SKIPPED, Draft
 from gradebook.ui.parts.words import plain, safe
 
-
-def redraw() -> NoReturn:
-    """Draws board and rest, not only the widget's own fragment, after a callback
-    has changed the draft. It raises, as `st.rerun` does."""
-    st.rerun(["heart", "rest"])
+BOARD_AND_REST = ["heart", "rest"]
+"""The fragments to draw after a callback has changed the draft, not only its own."""
 
 
 def showing(
@@ -55,7 +52,7 @@ def showing(
             shown[name] = count, value
         if not _same(value, last):
             then(value)
-            redraw()
+            st.rerun(BOARD_AND_REST)
 
     return {"key": key, "on_change": changed, argument: value}
 
@@ -196,7 +193,7 @@ def shortcuts(
             if name in every:
                 every[name]()
         if fresh:
-            redraw()
+            st.rerun(BOARD_AND_REST)
 
     _keys(
         key="shortcuts",
