@@ -72,11 +72,11 @@ ADAPTERS = (
         "TRL",
         "trl",
         calls.trl("grpo", GROUP, before="0.16", default=True, scale_rewards=True),
-        trl_old("grpo, scale_rewards=True", GROUP, default=True, scale_rewards=True),
-        trl_old("grpo, scale_rewards=False", PLAIN, scale_rewards=False),
-        trl("grpo, scale_rewards=group", GROUP, default=True, scale_rewards="group"),
-        trl("grpo, scale_rewards=batch", BATCH, scale_rewards="batch"),
-        trl("grpo, scale_rewards=none", PLAIN, scale_rewards="none"),
+        trl_old("grpo, scale_rewards=True", GROUP, default=True),
+        trl_old("grpo, scale_rewards=False", PLAIN),
+        trl("grpo, scale_rewards=group", GROUP, default=True),
+        trl("grpo, scale_rewards=batch", BATCH),
+        trl("grpo, scale_rewards=none", PLAIN),
         calls.trl(
             "grpo, normalize_then_sum",
             {},
@@ -114,18 +114,14 @@ ADAPTERS = (
     Adapter(
         "ms-swift",
         "ms-swift",
-        swift("grpo, scale_rewards=group", GROUP, default=True, scale_rewards="group"),
-        swift("grpo, scale_rewards=batch", BATCH, scale_rewards="batch"),
-        swift("grpo, scale_rewards=none", PLAIN, scale_rewards="none"),
-        swift("rloo, scale_rewards=none", RLOO, scale_rewards="none"),
-        swift(
-            "reinforce_plus_plus, scale_rewards=batch",
-            ADVANTAGE_STD,
-            scale_rewards="batch",
-        ),
-        calls.swift("grpo, scale_rewards=gdpo", {}, since="4.0", scale_rewards="gdpo"),
-        swift_old("grpo, scale_rewards=True", GROUP, scale_rewards=True),
-        swift_old("grpo, scale_rewards=False", PLAIN, scale_rewards=False),
+        swift("grpo, scale_rewards=group", GROUP, default=True),
+        swift("grpo, scale_rewards=batch", BATCH),
+        swift("grpo, scale_rewards=none", PLAIN),
+        swift("rloo, scale_rewards=none", RLOO),
+        swift("reinforce_plus_plus, scale_rewards=batch", ADVANTAGE_STD),
+        calls.swift("grpo, scale_rewards=gdpo", {}, since="4.0"),
+        swift_old("grpo, scale_rewards=True", GROUP),
+        swift_old("grpo, scale_rewards=False", PLAIN),
         calls.swift("grpo", GROUP, before="3.3", scale_rewards=True),
         calls.swift_dynamic("grpo dynamic (by id)", GROUP),
     ),
@@ -156,15 +152,8 @@ ADAPTERS = (
     Adapter(
         "miles",
         "miles-rl",
-        *(
-            calls.miles(
-                f"grpo, grpo_std_normalization={divides}",
-                declared,
-                default=divides,
-                grpo_std_normalization=divides,
-            )
-            for divides, declared in ((True, GRPO), (False, DR_GRPO))
-        ),
+        calls.miles("grpo, grpo_std_normalization=True", GRPO, default=True),
+        calls.miles("grpo, grpo_std_normalization=False", DR_GRPO),
     ),
     Adapter(
         "OAT",
@@ -178,15 +167,9 @@ ADAPTERS = (
     Adapter(
         "Unsloth",
         "unsloth-zoo",
-        *(
-            calls.unsloth(
-                f"mlx grpo, scale_rewards={scale}",
-                declared,
-                default=scale == "group",
-                scale_rewards=scale,
-            )
-            for scale, declared in (("group", GROUP), ("batch", BATCH), ("none", PLAIN))
-        ),
+        calls.unsloth("mlx grpo, scale_rewards=group", GROUP, default=True),
+        calls.unsloth("mlx grpo, scale_rewards=batch", BATCH),
+        calls.unsloth("mlx grpo, scale_rewards=none", PLAIN),
     ),
     Adapter(
         "torchtune", "torchtune", calls.torchtune("grpo (recipe)", GROUP, default=True)
@@ -233,12 +216,11 @@ ADAPTERS = (
     Adapter(
         "Cosmos-RL",
         "cosmos-rl",
-        calls.cosmos("grpo, unbiased=False", GROUP_STD_0, default=True, unbiased=False),
+        calls.cosmos("grpo, unbiased=False", GROUP_STD_0, default=True),
         calls.cosmos(
             "grpo, unbiased=True",
             {"scale": "none"},
             reached="unbiased_advantage = true",
-            unbiased=True,
         ),
     ),
 )

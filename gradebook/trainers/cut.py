@@ -10,6 +10,7 @@ from __future__ import annotations
 import __future__
 
 import ast
+import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -273,7 +274,8 @@ class Function:
     since, before  the versions it is good for
     untold     laws that these numbers cannot tell, as what stands for a
                missing library rounds differently
-    settings   what `call` is given beside the rows
+    settings   what `call` is given beside the rows; "name=value" in `setting`
+               is one
 
     Text may hold {name}, the setting's first word, and in `reached` any setting.
     """
@@ -292,7 +294,9 @@ class Function:
         untold: Sequence[str] = (),
         **settings: Any,
     ) -> None:
-        name = setting.replace(",", " ").split()[0]
+        name, *_ = re.findall(r"\w+", setting)
+        for key, word in re.findall(r"(\w+)=(\w+)", setting):
+            settings[key] = {"True": True, "False": False}.get(word, word)
         self.setting, self.declared, self.call = setting, declared, call
         self.reached = reached.format(name=name, **settings)
         self.places = [place.format(name=name) for place in places]
