@@ -123,7 +123,6 @@ def smaller(rewards: Rewards) -> Iterator[Rewards]:
 class Answer:
     """What a function gave for a batch: advantages, or none and what went wrong."""
 
-    batch: str
     rewards: Rewards
     advantages: Advantages
     trouble: str
@@ -151,8 +150,7 @@ class Calls:
         self.function = function
         self.kept: dict[str, Answer] = {}
 
-    def answer(self, rewards: Rewards, batch: str = "") -> Answer:
-        """What the function gives for a batch of this name."""
+    def answer(self, rewards: Rewards) -> Answer:
         key = json.dumps(rewards)
         if key not in self.kept:
             advantages, trouble = [], ""
@@ -162,7 +160,7 @@ class Calls:
                 trouble = str(error)
             except Exception as error:
                 trouble = f"{type(error).__name__}: {error}"
-            self.kept[key] = Answer(batch, rewards, advantages, trouble[:300])
+            self.kept[key] = Answer(rewards, advantages, trouble[:300])
         return self.kept[key]
 
     def __call__(self, rewards: Rewards) -> Advantages:
@@ -237,26 +235,21 @@ class Rows:
         mask = torch.ones(scores.shape, dtype=torch.int64)
         return scores, mask, np.array(self.prompt)
 
-    def samples(self) -> list[list[Sample]]:
-        """Each row as an object, by prompt."""
-        return [[Sample(reward) for reward in group] for group in self.lists()]
+    def samples(self) -> list[list[SimpleNamespace]]:
+        """Each row as an object, by prompt, with what trainers keep of a rollout."""
 
+        def sample(reward: float) -> SimpleNamespace:
+            return SimpleNamespace(
+                reward=reward,
+                get_reward_value=lambda args: reward,
+                action_mask=torch.ones(4),
+                messages_and_choices=[],
+                exchanges=[],
+                tools=None,
+                additional_histories=[],
+            )
 
-class Sample(SimpleNamespace):
-    """A rollout, with what trainers keep of it beside its reward."""
-
-    def __init__(self, reward: float) -> None:
-        super().__init__(
-            reward=reward,
-            action_mask=torch.ones(4),
-            messages_and_choices=[],
-            exchanges=[],
-            tools=None,
-            additional_histories=[],
-        )
-
-    def get_reward_value(self, args: object) -> float:
-        return self.reward
+        return [[sample(reward) for reward in group] for group in self.lists()]
 
 
 SENT = ("baseline", "scale", "ddof", "eps", "lone_row", "spread_about")

@@ -170,7 +170,7 @@ def examine(
     """The probe of a function that is trusted: it runs in this process."""
     asked = asked_of(declared)
     calls = Calls(function)
-    answers = [calls.answer(rewards, name) for name, rewards in batches.items()]
+    answers = [calls.answer(rewards) for rewards in batches.values()]
     readings = convention.readings_of(answers)
     reading = readings[0] if readings else None
     words = convention.words_of(reading, answers)
@@ -185,7 +185,8 @@ def examine(
     designed = {law: law_check.convention(law, settings) for law in LAWS}
     if reading and reading.scale == "group_mean":
         designed["shift"] = designed["scale"] = reading.title
-    of_laws = [a.rewards for a in judged if a.batch in law_batches]
+    for_laws = [batches[name] for name in law_batches]
+    of_laws = [a.rewards for a in judged if a.rewards in for_laws]
     laws, shown = _laws(designed, settings, calls, of_laws, next(iter(bugs), ""))
     computes = reading.title if reading else ""
     if reading and reading.words:
@@ -198,7 +199,7 @@ def examine(
         laws=laws,
         bugs=bugs,
         shown=shown,
-        troubles={a.batch: a.trouble for a in answers if a.trouble},
+        troubles={n: a.trouble for n, a in zip(batches, answers) if a.trouble},
     )
 
 
