@@ -179,7 +179,7 @@ def test_an_empty_advantage_is_said_in_the_sentence():
     log = made(steps=3)
     log.loc[[5, 6], "advantage"] = None
     found = check_log([of(log.to_csv(index=False))])
-    assert found.empty_advantages == 2 and found.steps_judged == 2
+    assert found.log.empty_advantages == 2 and found.steps_judged == 2
     assert "2 rows have an empty advantage" in found.sentence
 
 

@@ -269,12 +269,8 @@ def _kinds(column: pd.Series) -> tuple[np.ndarray, pd.Index]:
     cells = column.astype(object)
     nested = cells.map(lambda cell: isinstance(cell, list | tuple | dict | np.ndarray))
     if nested.any():
-        texts = cells[nested].map(
-            lambda cell: json.dumps(
-                cell if isinstance(cell, dict) else [*cell], default=str
-            )
-        )
-        cells = cells.where(~nested, texts)
+        plain = cells[nested].map(lambda cell: cell if type(cell) is dict else [*cell])
+        cells = cells.where(~nested, plain.map(str))
     return pd.factorize(cells)
 
 
