@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, replace
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import Annotated, cast
 
 from gradebook.bugs import BUGS, Swap, swap, swaps
 from gradebook.cases import case as parts
@@ -19,12 +19,9 @@ from gradebook.cases.table import Table
 from gradebook.core import PROJECT
 from gradebook.core.batch import Batch
 from gradebook.core.errors import GradebookError, choice, refuse
+from gradebook.core.lazy_pandas import pd
 from gradebook.core.settings import Settings
 from gradebook.engine.pipeline import STAGES
-
-if TYPE_CHECKING:
-    from pandas import DataFrame
-
 
 FOLDER = PROJECT / "scenarios"
 SETTINGS = ("estimator", *Settings().keys())
@@ -118,12 +115,12 @@ class Scenario(Reported):
     def bugs(self) -> tuple[str, ...]:
         return (self.bug, *self.also)
 
-    def table(self) -> DataFrame:
+    def table(self) -> pd.DataFrame:
         """The rows as a data frame to edit: text, and flags as booleans."""
         return self.rows.frame()
 
     def batch(
-        self, table: DataFrame | None = None, settings: Settings | None = None
+        self, table: pd.DataFrame | None = None, settings: Settings | None = None
     ) -> Batch:
         """The data frame of `table`, edited, or else the rows as the file
         has them, as a batch. Raises GradebookError with column and row."""

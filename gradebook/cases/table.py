@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gradebook.core.batch import Batch
 from gradebook.core.columns import (
@@ -24,9 +24,6 @@ from gradebook.core.columns import (
 from gradebook.core.errors import GradebookError, refuse
 from gradebook.core.lazy_pandas import pd
 from gradebook.core.settings import Settings
-
-if TYPE_CHECKING:
-    from pandas import DataFrame
 
 MOST_ROWS = 1000
 WIDEST = 256
@@ -59,11 +56,12 @@ class Table:
         """A table of rows that have a batch's names, all the same: prompt, reward,
         mask, .. Raises as `of_columns`."""
         flat = list(map(_by_header, rows))
+        first = flat[0] if flat else {}
         for number, row in enumerate(flat):
-            for header in sorted(row.keys() ^ flat[0].keys()):
-                expected = f"the columns of row 0: {', '.join(flat[0])}"
+            for header in sorted(row.keys() ^ first.keys()):
+                expected = f"the columns of row 0: {', '.join(first)}"
                 raise refuse(expected, ", ".join(row), column_of(header), number)
-        return cls.of_columns({h: [row[h] for row in flat] for h in flat[0]})
+        return cls.of_columns({h: [row[h] for row in flat] for h in first})
 
     @classmethod
     def of_columns(
@@ -98,12 +96,12 @@ class Table:
         return cls(ordered)
 
     @classmethod
-    def of_frame(cls, frame: DataFrame) -> Table:
+    def of_frame(cls, frame: pd.DataFrame) -> Table:
         """A table of a data frame. Raises as `of_columns`."""
         cells = frame.astype(object).where(frame.notna(), None)
         return cls.of_columns({n: cells[n].tolist() for n in frame.columns})
 
-    def frame(self) -> DataFrame:
+    def frame(self) -> pd.DataFrame:
         """The table as a data frame: flags as booleans, all else as text."""
         return pd.DataFrame(self.cells)
 

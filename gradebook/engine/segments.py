@@ -38,8 +38,7 @@ class Segments:
     @cached_property
     def n(self) -> Tensor:
         """int64 [G + 1] rows that vote in each segment."""
-        n = torch.bincount(self.votes, minlength=self.bins)
-        return n.index_fill_(0, torch.zeros(1, dtype=torch.int64), 0)
+        return self.sum(torch.ones_like(self.of))
 
     def sum(self, values: Tensor) -> Tensor:
         """Sum of the voting rows' values, [G + 1]."""
