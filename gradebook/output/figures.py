@@ -14,7 +14,6 @@ import math
 import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from typing import Any
 
 from markupsafe import Markup
@@ -24,12 +23,10 @@ from gradebook.bugs import BUGS, Swap
 from gradebook.cases.scenario import bug, by_stage, by_trainer
 from gradebook.core.batch import Batch
 from gradebook.core.formatting import plain, settled, signed
-from gradebook.engine.pipeline import CORRECT, STAGES, run
+from gradebook.engine.pipeline import CORRECT, run
 from gradebook.output.panels import (
     PARTS_OF_LOSS,
     Panel,
-    kind_of,
-    panels,
     squashes,
     stage_panel,
     summary,
@@ -60,7 +57,7 @@ def rows_figure(comparison: Comparison, kind: str = "") -> Figure:
 
     kind  "advantage" or "gradient"; default: what differs
     """
-    panel = telling(panels(comparison, kind or kind_of(comparison)))
+    panel = telling(comparison, kind)
     rows = first_rows(panel)
     prompts = [str(p) for p in comparison.batch.prompt[rows].tolist()]
     return picture(panel.of(rows), prompts, rows)
@@ -221,9 +218,7 @@ def _marks(
 @dataclass(frozen=True, eq=False)
 class Shown(Comparison):
     def _repr_html_(self) -> str:
-        kind = kind_of(self)
-        rows = first_rows(telling(panels(self, kind)))
-        stages = []
+        rows, stages = first_rows(telling(self)), []
         for stage in ROW_STAGES:
             whole = stage_panel(self, stage)
             panel = whole.of(rows)
@@ -235,8 +230,8 @@ class Shown(Comparison):
         lead = f"The engines part at the stage {first}. " if first else ""
         return rendered(
             "notebook.html.jinja",
-            summary=lead + summary(self, kind),
-            picture=Markup(rows_figure(self, kind)),
+            summary=lead + summary(telling(self)),
+            picture=Markup(rows_figure(self)),
             rows=rows,
             stages=stages,
             left_out=self.batch.rows - len(rows),
@@ -290,26 +285,35 @@ height, and the space between the pipe and the lowest bug."""
 def map_file(base: str) -> str:
     """The map as a file: the stages from left to right, with addresses of bugs
     that begin with `base`."""
+    rows = len(REWARDS)
     stages: list[dict[str, Any]] = []
+    trace = run(CORRECT, Batch([0] * rows, REWARDS, logp=[[-0.5]] * rows))
     for stage, bugs in by_stage().items():
-        tiles = []
-        for record in map(bug, bugs):
+        tiles: list[dict[str, Any]] = []
+        top = -FLOOR
+        for record in reversed([*map(bug, bugs)]):  # from the pipe upwards
             long = len(record.standing) > 17
             facts = record.standing.split(" · ") if long else [record.standing]
             title = textwrap.wrap(record.title, 12, break_long_words=False)
-            tile = {"bug": record, "title": title, "facts": facts}
             height = 17 * len(title) + 15 * len(facts) + 17
-            tiles.append(tile | {"href": f"{base}/{record.name}", "height": height})
-        words = {"name": stage, "asks": ASKS[stage], "number": numbers()[stage]}
-        place = LEFT_EDGE + COLUMN * len(stages)
-        stages.append({**words, "tiles": tiles, "at": place})
-    pipe = HEAD + FLOOR + max(sum(t["height"] for t in s["tiles"]) for s in stages)
-    for column in stages:
-        column["tiles"].reverse()
-        top = pipe - FLOOR
-        for tile in column["tiles"]:
-            top -= tile["height"]
-            tile["at"] = top
+            top -= height
+            tile = {"bug": record, "title": title, "facts": facts, "height": height}
+            tiles.append(tile | {"href": f"{base}/{record.name}", "at": top})
+        value = getattr(trace, stage).reshape(-1)[0].item()
+        write = signed if stage in ("standardized", "advantage") else plain
+        number = written(value, value, write=write)[0]
+        column = {
+            "name": stage,
+            "asks": ASKS[stage],
+            "number": f"rows 0 to {rows - 1}" if stage == "group" else number,
+            "tiles": tiles,
+            "at": LEFT_EDGE + COLUMN * len(stages),
+        }
+        stages.append(column)
+    every = [tile for column in stages for tile in column["tiles"]]
+    pipe = HEAD - min(tile["at"] for tile in every)
+    for tile in every:
+        tile["at"] += pipe
     rewards = ", ".join(f"{reward:g}" for reward in REWARDS[:-1])
     return rendered(
         "map.svg.jinja",
@@ -329,16 +333,3 @@ def map_file(base: str) -> str:
             f" {REWARDS[-1]:g}",
         ],
     )
-
-
-@cache
-def numbers() -> dict[str, str]:
-    """Stage -> its result for the first of the answers."""
-    rows = len(REWARDS)
-    trace = run(CORRECT, Batch([0] * rows, REWARDS, logp=[[-0.5]] * rows))
-    texts = {}
-    for stage in STAGES:
-        value = getattr(trace, stage).reshape(-1)[0].item()
-        write = signed if stage in ("standardized", "advantage") else plain
-        texts[stage] = written(value, value, write=write)[0]
-    return texts | {"group": f"rows 0 to {rows - 1}"}

@@ -46,11 +46,15 @@ class Panel:
         return Panel(self.title, sides[0], sides[1], flipped)
 
 
-def results(comparison: Comparison, kind: str) -> list[tuple[str, Pair]]:
+def results(comparison: Comparison, kind: str = "") -> list[tuple[str, Pair]]:
     """Title, and both engines' values a row, of each panel of a tell-tale: the
-    advantage, or the parts of the gradient as sums over the row's tokens."""
+    advantage, or the parts of the gradient as sums over the row's tokens.
+
+    kind  "advantage" or "gradient"; default: the gradient where the advantages agree
+    """
     traces = comparison.correct, comparison.faulty
-    if kind != GRADIENT or comparison.batch.logp is None:
+    agree = not comparison.differs("advantage").any()
+    if comparison.batch.logp is None or (kind != GRADIENT if kind else not agree):
         return [("advantage", (traces[0].advantage, traces[1].advantage))]
     parts = {"policy": "policy_gradient", "KL": "kl_gradient"}
     if comparison.batch.ref_logp is None:
@@ -64,12 +68,8 @@ def results(comparison: Comparison, kind: str) -> list[tuple[str, Pair]]:
     ]
 
 
-def kind_of(comparison: Comparison) -> str:
-    """The tell-tale of a batch: the gradient where the advantages agree."""
-    return "advantage" if bool(comparison.differs("advantage").any()) else GRADIENT
-
-
-def panels(comparison: Comparison, kind: str) -> list[Panel]:
+def panels(comparison: Comparison, kind: str = "") -> list[Panel]:
+    """The panels of a tell-tale, as `results` has it."""
     return [
         Panel(
             title.replace("gradient", "gradient (sum over tokens)"),
@@ -120,13 +120,13 @@ def squashes(panel: Panel) -> bool:
     return len(sizes) > 2 and sizes[-1] > SQUASHED * sizes[len(sizes) // 2]
 
 
-def telling(shown: Sequence[Panel]) -> Panel:
+def telling(comparison: Comparison, kind: str = "") -> Panel:
     """The first panel in which the engines differ, else the last."""
+    shown = panels(comparison, kind)
     return next((panel for panel in shown if any(panel.differs)), shown[-1])
 
 
-def summary(comparison: Comparison, kind: str) -> str:
-    panel = telling(panels(comparison, kind))
+def summary(panel: Panel) -> str:
     rows = range(len(panel.correct))
     apart, flipped = (
         list(compress(rows, marks)) for marks in (panel.differs, panel.flips)

@@ -27,7 +27,7 @@ from gradebook.core.formatting import minus, pair, signed
 from gradebook.core.lazy_pandas import pd
 from gradebook.engine.pipeline import CORRECT, run
 from gradebook.output.figures import picture
-from gradebook.output.panels import kind_of, panels, squashes, summary, telling
+from gradebook.output.panels import panels, squashes, summary, telling
 from gradebook.output.rendering import rendered
 
 # A table, no cell of which a spreadsheet computes
@@ -116,7 +116,7 @@ def scenario_file(state: State) -> str:
         case=state.scenario.title,
         edited=not state.same_batch(start(state.scenario)),
         agree=comparison.agree,
-        summary=summary(comparison, kind_of(comparison)),
+        summary=summary(telling(comparison)),
         rows=rows,
         settings=settings,
         focus=row,
@@ -263,7 +263,7 @@ def handout(bug_name: str) -> str:
     record, scenario = bug(bug_name), load(bug_name)
     comparison, row = compare(record, scenario.batch()), scenario.focus
     shown = panels(comparison, scenario.telltale.kind)
-    panel = telling(shown)
+    panel = telling(comparison, scenario.telltale.kind)
     columns = scenario.rows.values()
     if "mask" in columns:
         columns["mask"] = [list(map(int, mask)) for mask in columns["mask"]]
@@ -319,7 +319,7 @@ def explain(name: str) -> str:
     """
     record, case = bug(name), load(name)
     comparison = compare(record, case.batch())
-    panel = telling(panels(comparison, kind_of(comparison)))
+    panel = telling(comparison)
     right, wrong = case.engine_names
     columns = {
         "row": range(len(case.rows)),

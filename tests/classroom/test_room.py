@@ -251,6 +251,7 @@ def test_one_read_serves_all_and_own_writes_are_seen_at_once(rooms, led, url, cl
     rooms.vote(led, "b", Q, 0)
     assert rooms.read(led).counts == {Q: {0: 1, 1: 1}}
     other.vote(led, "a", Q, 0)
+    other.engine.dispose()
     clock.now += room.SHARED
     assert rooms.read(led).counts == {Q: {0: 2}}
 

@@ -100,6 +100,11 @@ def test_a_stage_of_groups_of_flags_and_of_the_loss(name, stage, correct, faulty
     assert said in " ".join(words(stage_figure(both(name), stage)))
 
 
+def test_the_loss_has_three_lines_also_on_a_batch_of_two_rows():
+    text = stage_figure(both("micro_batch_means-one_row"), "loss", 0)
+    assert len(marks(text, "circle")) == 3
+
+
 def test_of_many_rows_the_selected_one_and_those_that_differ_are_drawn():
     prompt = [0] * 81 + [1] * 19
     batch = gradebook.Batch(prompt, [float(r % 3) for r in range(100)])

@@ -281,7 +281,7 @@ def box(draft: Draft, guess: Guess | None) -> dict[str, Any]:
         # Where the answer is no place on the axis, the numbers do not show it.
         unseen = choice != asked.answer and not places
         sentence = asked.said[choice] + (f" {answer}" if unseen else "")
-    panel = panels.telling(panels.panels(draft.original, scenario.telltale.kind))
+    panel = panels.telling(draft.original, scenario.telltale.kind)
     values = panel.correct[scenario.focus], panel.faulty[scenario.focus]
     return question | {
         "guess": None if choice == SKIPPED else choice,

@@ -17,7 +17,7 @@ from gradebook.cases.scenario import by_stage, load
 from gradebook.core.batch import Batch
 from gradebook.engine.pipeline import CORRECT, run
 from gradebook.output import figures
-from gradebook.output.panels import panels, summary, telling
+from gradebook.output.panels import summary, telling
 from gradebook.training.runs import HOME_BUG, STOPS, shipped
 from gradebook.training.study import Run, study
 from gradebook.ui.board.program import stub
@@ -172,11 +172,11 @@ def thumbnail(name: str, covered: bool) -> tuple[str, str]:
     batch, kind = scenario.batch(), scenario.telltale.kind
     if not covered:
         both = compare(swap(name), batch)
-        panel = telling(panels(both, kind))
+        panel = telling(both, kind)
         drawn = figures.thumbnail(panel, 320, 120)
-        return drawn, summary(both, kind)
+        return drawn, summary(panel)
     correct = run(CORRECT, batch)
-    panel = telling(panels(Comparison(batch, correct, correct), kind))
+    panel = telling(Comparison(batch, correct, correct), kind)
     panel = replace(panel, faulty=[math.nan] * batch.rows, flips=())
     alt = "The correct engine's numbers. Predict the faulty ones."
     return figures.thumbnail(panel, 320, 120), alt
