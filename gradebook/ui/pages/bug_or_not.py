@@ -165,10 +165,10 @@ def _result(game: Quiz, standing: Standing | None) -> None:
         body = []
         for report in reports:
             choice = answers.get(report.number)
-            said = "no answer" if choice is None else CHOICES[choice]
+            text = "no answer" if choice is None else CHOICES[choice]
             mark = "✓" if choice is not None and choice == report.truth else ""
             number, title = str(report.number + 1), report.source.title
-            body.append([number, title, kind(report), said, mark])
+            body.append([number, title, kind(report), text, mark])
         head = ["", "report", "it is", "you said", ""]
         table(head, body, label="the reports and your answers")
     if standing and not standing.leads:
@@ -209,7 +209,7 @@ def score(reports: Sequence[Report], answers: Mapping[int, int]) -> str:
 
 def answer(report: Report, choice: int | None) -> None:
     """The verdict card."""
-    source, said = report.source, ""
+    source, reply = report.source, ""
     if isinstance(source, Scenario):
         why, lesson = source.prediction.why, source.rule
     else:
@@ -218,10 +218,10 @@ def answer(report: Report, choice: int | None) -> None:
         right = f", and that is {'right' if choice == report.truth else 'wrong'}."
         if report.truth is None:
             right = ". The report is disputed, so no answer is scored."
-        said = f"You said **{CHOICES[choice].lower()}**{right} "
+        reply = f"You said **{CHOICES[choice].lower()}**{right} "
     with st.container(border=True, key="verdict"):
         st.markdown(
-            f"{said}**{kind(report)}: {words.plain(source.title)}.**"
+            f"{reply}**{kind(report)}: {words.plain(source.title)}.**"
             f" {words.plain(why)}  \n"
             f"**The lesson:** {words.plain(lesson)}"
         )

@@ -92,7 +92,7 @@ def _verdict(checking: Checking, verdict: Verdict) -> None:
         st.markdown(
             "### What each engine would compute\n\nThe rewards alone tell where a bug"
             " would change the advantages of these rows, if the trainer had it.\n\n"
-            + "\n".join(f"- {words.plain(one)}" for one in in_words(verdict.what_if))
+            + "\n".join(f"- {words.plain(line)}" for line in in_words(verdict.what_if))
         )
     elif has_steps:
         _timeline(verdict)

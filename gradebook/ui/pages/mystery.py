@@ -272,9 +272,9 @@ def _title(name: str) -> str:
 
 def _over(game: Game) -> None:
     name, answer = game.name, "The trainer has no bug."
-    said = "The trainer's advantages for this batch are correct."
+    summary = "The trainer's advantages for this batch are correct."
     if name:
-        phrase, said = words.plain(bug(name).phrase), ""
+        phrase, summary = words.plain(bug(name).phrase), ""
         answer = f"**{_title(name)}**, in the stage `{stage_of(name)}`: {phrase}."
     with st.container(border=True, key="verdict"):
         st.markdown(f"{game.over} {game.score}. {answer}")
@@ -283,6 +283,6 @@ def _over(game: Game) -> None:
             label, file = f"Open: {_title(name)}", bug_files()[name]
             st.page_link(file, label=label, query_params=carried())
         _button("Another trainer", "new", keys.MYSTERY.drop, type="primary")
-    heart(game.end, "sign", covered=not name, said=said)
+    heart(game.end, "sign", covered=not name, said=summary)
     st.fragment(shortcuts, key="rest")(game.end)
     address.colleague("The same trainer", game.seed)

@@ -93,11 +93,11 @@ def rest(
 def _start(draft: Draft) -> None:
     """The batch to start from: each case, then bugs that a trainer had together."""
     titles = {PAGE: "Blank batch"}
-    for one in chain(*map(variants, bug_files())):
-        title = f"{load(one.bug).title}: {one.title}" if one.variant else one.title
-        titles[f"{PAGE}-{one.name}"] = title
-    for one in combinations():
-        titles[f"{PAGE}-{one.name}"] = f"Together: {one.title}"
+    for case in chain(*map(variants, bug_files())):
+        title = f"{load(case.bug).title}: {case.title}" if case.variant else case.title
+        titles[f"{PAGE}-{case.name}"] = title
+    for case in combinations():
+        titles[f"{PAGE}-{case.name}"] = f"Together: {case.title}"
 
     def pick(name: str) -> None:
         keys.CASES.get()[PAGE] = name
