@@ -71,7 +71,7 @@ def home() -> None:
                 "Start over",
                 key="start-over",
                 type="tertiary",
-                on_click=drafts.start_over,
+                on_click=partial(drafts.PROGRESS.put, drafts.Progress()),
                 help="Covers every bug again.",
             )
     st.markdown("Nothing you type leaves the machine that serves this page.")

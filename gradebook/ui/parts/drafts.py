@@ -218,7 +218,3 @@ def progress() -> Progress:
 def covered(case: str) -> bool:
     """The learner has neither answered the case's question nor skipped it."""
     return progress().covered(case)
-
-
-def start_over() -> None:
-    PROGRESS.put(Progress())
