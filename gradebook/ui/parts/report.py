@@ -11,7 +11,7 @@ import streamlit as st
 from gradebook.analysis.formula import beside
 from gradebook.bugs import BUGS, Swap
 from gradebook.cases.link import encode, excess
-from gradebook.cases.scenario import Scenario, is_start, load
+from gradebook.cases.scenario import Scenario, is_start
 from gradebook.cases.scenario import bug as record_of
 from gradebook.cases.schema import Source
 from gradebook.output.takehome import HIDES, csv, pytest_file, scenario_file
@@ -61,11 +61,17 @@ def the_code(bug: Swap, scenario: Scenario) -> None:
 
 
 def affected(scenario: Scenario) -> None:
-    """Am I affected: what was measured, what is reported, and a dispute's views."""
-    report = scenario.affected
+    """Am I affected: what was measured, first of a trainer that shows the bug, else of
+    the report's; what is reported, and a dispute's views."""
+    report, bug = scenario.affected, scenario.bug
     st.markdown(words.titled("Am I affected?"))
+    likely = [line for line in newest() if bug in line["bugs"]]
+    likely += [line for line in newest() if line["trainer"] in scenario.trainers]
     with st.container(key="affected"):
-        affected_release(scenario.bug)
+        packages = [line["package"] for line in likely]
+        package, release = _release(f"affected-{bug}", packages)
+        word, sentence = status(bug, package, release)
+        st.markdown(f"**{ANSWERS[word].format(f'{package} {release}')}** {sentence}")
     facts = {
         "Trainer": words.plain(report.trainer),
         "Versions": words.plain(report.versions),
@@ -73,7 +79,7 @@ def affected(scenario: Scenario) -> None:
         "Where to look in your code": words.plain(report.look),
         "Workaround": words.plain(report.workaround),
     }
-    if last_seen(scenario.bug):
+    if last_seen(bug):
         del facts["Versions"]  # measured above
     lines = [f"- **{title}:** {text}" for title, text in facts.items()]
     lines.append(f"\n**Status.** {words.plain(scenario.status_note)}")
@@ -86,7 +92,7 @@ def affected(scenario: Scenario) -> None:
         sources.append(f"- **{words.plain(relative.title)}.** {text}")
     for part, texts in zip(st.columns(2, gap="large"), (lines, sources)):
         part.markdown("\n".join(texts))
-    if dispute := load(scenario.bug).dispute:
+    if dispute := scenario.dispute:
         st.markdown(words.titled("Is it a bug? That is disputed"))
         views = {
             "The maintainer": dispute.maintainer,
@@ -157,17 +163,6 @@ def last_seen(bug: str, package: str = "") -> str:
         if bug in line["bugs"] and package in ("", line["package"])
     }
     return "; ".join(last.values())
-
-
-def affected_release(bug: str) -> None:
-    """Two choices and the answer; first of a trainer that shows the bug, else of the
-    report's."""
-    reported = record_of(bug).trainer.split(", ")
-    shows = [line for line in newest() if bug in line["bugs"]]
-    likely = shows + [line for line in newest() if line["trainer"] in reported]
-    package, release = _release(f"affected-{bug}", [x["package"] for x in likely])
-    word, sentence = status(bug, package, release)
-    st.markdown(f"**{ANSWERS[word].format(f'{package} {release}')}** {sentence}")
 
 
 def affected_bugs() -> None:
