@@ -14,16 +14,11 @@ from gradebook.core.errors import refuse
 from gradebook.core.formatting import DUST, counted, signed
 from gradebook.core.lazy_pandas import pd
 from gradebook.core.settings import ESTIMATORS, Settings
+from gradebook.logs.judging import suspects
 from gradebook.logs.judging.fit import Ruler, apart, distance
 from gradebook.logs.judging.judge import OFF
 from gradebook.logs.judging.reading import Asked, Reading
-from gradebook.logs.judging.suspects import (
-    Suspect,
-    cuts_by_place,
-    fit,
-    suspects,
-    trace,
-)
+from gradebook.logs.judging.suspects import Suspect, trace
 from gradebook.logs.judging.verdict import Verdict, by_bug
 from gradebook.logs.logged_steps import LoggedSteps
 from gradebook.output.takehome import PytestFile, pytest_file
@@ -90,12 +85,12 @@ def step_rows(verdict: Verdict, step: object, most: int = ROWS) -> StepRows:
     if name:  # what the bug is guessed to have, as it comes nearest to the numbers
         tried = [s for s in j.candidates.suspects if s.bug == name]
         size = j.suspect.group_size if j.suspect else None
-        tried = tried or [*suspects(steps, (settings,), (name,), size)]
+        tried = tried or [*suspects.suspects(steps, (settings,), (name,), size)]
         ruler = Ruler(steps)
-        nearest = min(tried, key=lambda s: fit(ruler, s).residual.max())
+        nearest = min(tried, key=lambda s: suspects.fit(ruler, s).residual.max())
         settings = nearest.settings
     stride = 1
-    if name and cuts_by_place(name):
+    if name and suspects.cuts_by_place(name):
         stride = int(steps.batch.under(settings).group_size[0])
         settings = replace(settings, group_size=stride)
     if "advantage" in steps.has:
@@ -203,7 +198,7 @@ def what_if(steps: LoggedSteps, asked: Asked) -> pd.DataFrame:
         return pd.DataFrame()
     settings = replace(ESTIMATORS["grpo"], **asked.declared)
     parts: dict[str, pd.DataFrame] = {}
-    for suspect in suspects(steps, (settings,), group_size=asked.group_size):
+    for suspect in suspects.suspects(steps, (settings,), group_size=asked.group_size):
         if suspect.bug in parts:
             continue
         faulty = trace(steps, suspect).values
@@ -219,13 +214,11 @@ def what_if(steps: LoggedSteps, asked: Asked) -> pd.DataFrame:
                 rows_off=steps.total(off),
                 correct=correct[row],
                 faulty=faulty[row],
-                place=lines.index,
             )
     if not parts:
         return pd.DataFrame()
-    lines, order = pd.concat(parts.values()), ["place", "flips", "largest"]
-    lines = lines.sort_values(order, ascending=[True, False, False], kind="stable")
-    return lines.drop(columns="place").reset_index(drop=True)
+    lines = pd.concat(parts.values()).sort_values(["flips", "largest"], ascending=False)
+    return lines.sort_index(kind="stable").reset_index(drop=True)
 
 
 def sentences(lines: pd.DataFrame) -> list[str]:

@@ -24,7 +24,7 @@ import numpy as np
 from gradebook.cases.scenario import bug
 from gradebook.core.columns import ALL
 from gradebook.core.errors import GradebookError, refuse
-from gradebook.core.formatting import digits_apart, signed
+from gradebook.core.formatting import pair
 from gradebook.logs.judging import space
 from gradebook.logs.judging.fit import WRITTEN, Rounding, Ruler, distance
 from gradebook.logs.judging.judge import judge
@@ -68,13 +68,9 @@ class Finding:
     sentence: str
 
     def __str__(self) -> str:
-        digits = digits_apart(self.correct, self.trained)
-        numbers = (
-            f"Step {self.step}, row {self.row}: correct"
-            f" {signed(self.correct, digits)}, trained"
-            f" {signed(self.trained, digits)}."
-        )
-        return f"{numbers} {self.sentence}"
+        correct, trained = pair(self.correct, self.trained)
+        numbers = f"correct {correct}, trained {trained}"
+        return f"Step {self.step}, row {self.row}: {numbers}. {self.sentence}"
 
 
 class WrongAdvantages(RuntimeError):
@@ -123,15 +119,11 @@ class Guard:
             raise refuse(expected, action, "action")
         self.declared = dict(declared or {})
         if action != "warn" and not self.declared:
-            raise GradebookError(
-                key="declared",
-                expected="what the trainer was configured with, as"
-                ' {"estimator": "grpo"}: a guard that acts has to know it',
-                found="nothing",
-            )
+            configured = 'what the trainer was configured with: {"estimator": "grpo"}'
+            raise GradebookError(key="declared", expected=configured, found="nothing")
         self.action = action
         self.finding: Finding | None = None
-        self._asked = asked_of(self.declared, None, frozenset(ALL))
+        self._asked = asked_of(self.declared, trusted=frozenset(ALL))
         self._fitted: tuple[Reading, ...] = ()
         self._warned = False
 

@@ -13,12 +13,12 @@ from gradebook.cases.scenario import bug
 from gradebook.core.lazy_pandas import pd
 from gradebook.logs.explore import what_if
 from gradebook.logs.judging.fit import Rounding, ruler_of
-from gradebook.logs.judging.judge import OFF, Judgement, blank, by_step, judge
+from gradebook.logs.judging.judge import COLUMNS, OFF, Judgement, by_step, judge
 from gradebook.logs.judging.reading import asked_of
 from gradebook.logs.judging.suspects import can_show, telling_columns
 from gradebook.logs.judging.verdict import (
+    SENTENCES,
     Verdict,
-    cannot_tell,
     count,
     near_miss,
     sentence_of,
@@ -97,7 +97,7 @@ def _read(log: Log, declared: Mapping[str, object]) -> Verdict:
     ]
     cells = [" ".join(str(error).split()) for error in log.broken]
     return Verdict(
-        cannot_tell(why) + _empty(log),
+        SENTENCES[why] + _empty(log),
         "cannot tell",
         log,
         steps_read=len(log.broken_steps) + len(missing),
@@ -196,7 +196,7 @@ def check(
         log = read_recording(frame, columns)
     asked = asked_of(declared, group_size, log.columns.trusted)
     if not len(log.table):
-        return blank(None)
+        return pd.DataFrame({n: pd.Series(dtype=kind) for n, kind in COLUMNS.items()})
     reading = read_as_trl(log.table, log.columns, weights, group_size)
     steps = logged(log.table, log.columns, reading)
     answer = by_step(ruler_of(steps, log.types, places), asked)

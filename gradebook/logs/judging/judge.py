@@ -7,6 +7,7 @@ where no reading and no bug explains every step. R rows, S steps.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -14,36 +15,23 @@ import numpy as np
 from gradebook.bugs import BUGS
 from gradebook.core.lazy_pandas import pd
 from gradebook.core.settings import Settings
-from gradebook.logs.judging.fit import (
-    MOST_REWARD,
-    NONE,
-    REWARDS,
-    WRITTEN,
-    Ruler,
-    apart,
-    distance,
-)
+from gradebook.logs.judging import fit, search, suspects
+from gradebook.logs.judging.fit import REWARDS, WRITTEN, Ruler
 from gradebook.logs.judging.reading import Asked, Reading, plainness
-from gradebook.logs.judging.search import (
-    Candidates,
-    Tick,
-    find_lost_digits,
-    quiet,
-    search,
-    search_bugs,
-)
+from gradebook.logs.judging.search import Candidates, quiet
 from gradebook.logs.judging.space import compute
-from gradebook.logs.judging.suspects import (
-    HOW_ROWS_COUNT,
-    Suspect,
-    settings_beside,
-    trace,
-    verdict_of,
-)
-from gradebook.logs.logged_steps import LoggedSteps
+from gradebook.logs.judging.suspects import HOW_ROWS_COUNT, Suspect
 
 OFF = ("suspect", "other", "asks", "none fits")
 """Verdicts on steps that a person should look at."""
+
+
+COLUMNS = {
+    **dict.fromkeys(("step", "verdict", "bug", "ties", "asks", "estimator"), object),
+    **dict.fromkeys(("residual", "correct_residual"), float),
+    **dict.fromkeys(("row", "flips", "groups_affected", "rows", "groups"), int),
+}
+"""The columns of `gradebook.check`, with their types."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +61,7 @@ class Judgement:
     asks: tuple[Suspect, ...] = ()
     ties: tuple[str, ...] = ()
     change: int | None = None
-    level: int = NONE
+    level: int = fit.NONE
     residual: float = np.nan
     frame: pd.DataFrame = field(default_factory=lambda: pd.DataFrame())
     correct: np.ndarray = field(default_factory=lambda: np.zeros(0))
@@ -118,53 +106,56 @@ class Judgement:
         return tuple(tied)
 
 
-def judge(ruler: Ruler, asked: Asked, tick: Tick = lambda: None) -> Judgement:
+def judge(ruler: Ruler, asked: Asked, tick: search.Tick = lambda: None) -> Judgement:
     """The verdict on a log's steps, as a whole and step by step."""
     if "advantage" not in ruler.steps.has:
         candidates = Candidates(ruler, asked)
-        frame = blank(ruler.steps)
-        return Judgement("cannot tell", candidates, "no advantages", frame=frame)
-    candidates = search(ruler, asked, tick)
+        return framed(Judgement("cannot tell", candidates, "no advantages"))
+    candidates = search.search(ruler, asked, tick)
     return framed(_whole(candidates, np.flatnonzero(~quiet(ruler.steps))))
 
 
 def by_step(ruler: Ruler, asked: Asked) -> pd.DataFrame:
     """`gradebook.check`: each step judged by its own rows."""
-    candidates, usable = search(ruler, asked), ~quiet(ruler.steps)
+    candidates, usable = search.search(ruler, asked), ~quiet(ruler.steps)
     good = candidates.level() <= WRITTEN
-    named = sorted(candidates.readings, key=plainness)
-    search_bugs(candidates, usable & good, settings_beside(asked, named, ruler.steps))
-    search_bugs(candidates, usable & ~good)
+    _ask(candidates, usable & good, sorted(candidates.readings, key=plainness))
+    search.search_bugs(candidates, usable & ~good)
     if (usable & ~good).any():
-        find_lost_digits(candidates, np.flatnonzero(usable))
+        search.find_lost_digits(candidates, np.flatnonzero(usable))
     return framed(Judgement("", candidates)).frame
+
+
+def _ask(c: Candidates, at: np.ndarray, readings: Sequence[Reading]) -> None:
+    """Searches the bugs that the steps `at` would be under a condition."""
+    table = suspects.settings_beside(c.asked, readings, c.steps)
+    search.search_bugs(c, at, table)
 
 
 def _whole(candidates: Candidates, at: np.ndarray) -> Judgement:
     """The verdict on the steps `at`, int64: all that tell something."""
-    steps, asked = candidates.steps, candidates.asked
-    unknown = Judgement("", candidates)
+    steps = candidates.steps
+    unknown = Judgement("cannot tell", candidates)
     if not len(at):
-        return replace(unknown, verdict="cannot tell", why="nothing varies")
+        return replace(unknown, why="nothing varies")
     usable = np.isin(np.arange(steps.step_count), at)
     fitting = candidates.fitting(at, WRITTEN)
-    zero = np.nan_to_num(np.abs(steps.advantage), nan=1.0).max() <= 1e-9
-    if fitting or zero:
-        search_bugs(candidates, usable, settings_beside(asked, fitting, steps))
-        if not zero:
-            return _decided(unknown, at)
-        asks = conditions_of(candidates, at)
-        return replace(unknown, verdict="cannot tell", why="all zero", asks=asks)
+    if np.nan_to_num(np.abs(steps.advantage), nan=1.0).max() <= 1e-9:
+        _ask(candidates, usable, fitting)
+        return replace(unknown, why="all zero", asks=conditions_of(candidates, at))
+    if fitting:
+        _ask(candidates, usable, fitting)
+        return _decided(unknown, at)
     left = usable & (candidates.level() > WRITTEN)
-    search_bugs(candidates, left if left.any() else usable)
-    find_lost_digits(candidates, at)
+    search.search_bugs(candidates, left if left.any() else usable)
+    search.find_lost_digits(candidates, at)
     j = _decided(unknown, at)
     rounded = j.level == REWARDS or (j.suspect is not None and j.suspect.surety > 0)
     change = _one_change(candidates, at)
     if change is None or j.verdict == "suspect" or rounded:
         return j
     step, *both = change
-    search_bugs(candidates, usable, settings_beside(asked, both, steps))
+    _ask(candidates, usable, both)
     asks = conditions_of(candidates, at)
     return Judgement("asks", candidates, "", tuple(both), asks=asks, change=step)
 
@@ -191,7 +182,7 @@ def _decided(whole: Judgement, at: np.ndarray) -> Judgement:
         _fits(whole, at, WRITTEN)
         or _suspected(whole, at)
         or _fits(whole, at, REWARDS)
-        or Judgement("none fits", whole.candidates)
+        or Judgement("none fits", whole.candidates, "none fits")
     )
 
 
@@ -209,32 +200,32 @@ def _fits(whole: Judgement, at: np.ndarray, most: int) -> Judgement | None:
             key=lambda r: (fits[r].residual[at].max() > 1e-9, r.divides and r.eps == 0)
         )
     readings = tuple(dict.fromkeys((*named, *fitting)))
+    mine = tuple(filter(asked.wanted, readings))
     asks = conditions_of(candidates, at)
-    conditions = {s.bug for s in asks}
     tied = (
         s.bug
-        for s, fit in candidates.suspects.items()
-        if fit.good[at].all() and s.surety != 1 and s.bug not in conditions
+        for s, lies in candidates.suspects.items()
+        if lies.good[at].all() and s.surety != 1 and s.bug not in {a.bug for a in asks}
     )
-    ties = tuple(dict.fromkeys(tied))
-    mine = tuple(filter(asked.wanted, readings))
-    j = Judgement("correct", candidates, "", mine or readings, None, asks, ties)
-    fit = fits[j.readings[0]]
-    level, residual = int(fit.level[at].max()), float(fit.residual[at].max())
-    j = replace(j, level=level, residual=residual)
-    if level == REWARDS:
-        moved = candidates.ruler.slack(
-            REWARDS, compute(candidates.steps, j.readings[0])
-        )
-        if not moved[np.isin(candidates.steps.step_of, at)].max() <= MOST_REWARD:
+    first = (mine or readings)[0]
+    j = Judgement(
+        "correct" if mine else "other",
+        candidates,
+        readings=mine or readings,
+        asks=asks,
+        ties=tuple(dict.fromkeys(tied)),
+        level=int(fits[first].level[at].max()),
+        residual=float(fits[first].residual[at].max()),
+    )
+    if j.level == REWARDS:
+        moved = candidates.ruler.slack(REWARDS, compute(candidates.steps, first))
+        if not moved[np.isin(candidates.steps.step_of, at)].max() <= fit.MOST_REWARD:
             return replace(j, verdict="cannot tell", why="rounding")
-    if not mine:
-        return replace(j, verdict="other")
     counting = [s for s in asks if s.record.stage in HOW_ROWS_COUNT]
-    if counting and mine[0].rows == "all":
-        verdict = verdict_of(counting[0], candidates.steps, asked)
+    if mine and counting and first.rows == "all":
+        verdict = suspects.verdict_of(counting[0], candidates.steps, asked)
         return replace(j, verdict=verdict, suspect=counting[0])
-    if not asked.is_declared and "none" in {r.estimator for r in mine}:
+    if mine and not asked.is_declared and "none" in {r.estimator for r in mine}:
         return replace(j, verdict="asks", why="raw reward")
     return j
 
@@ -244,9 +235,9 @@ def conditions_of(candidates: Candidates, at: np.ndarray) -> tuple[Suspect, ...]
     engine under its settings does not: what these numbers would be, if those
     settings were asked for."""
     chosen: dict[str, Suspect] = {}
-    for suspect, fit in candidates.suspects.items():
+    for suspect, lies in candidates.suspects.items():
         # Rounding is no other setting's computation.
-        if suspect.bug in chosen or suspect.record.loses or not fit.good[at].all():
+        if suspect.bug in chosen or suspect.record.loses or not lies.good[at].all():
             continue
         if not candidates.correct(suspect).good[at].all():
             chosen[suspect.bug] = suspect
@@ -286,7 +277,7 @@ def _suspected(whole: Judgement, at: np.ndarray) -> Judgement | None:
     else:
         some = np.isin(np.arange(candidates.steps.step_count), at)
         steps = candidates.steps.of_steps(some)
-        verdict = verdict_of(named, steps, candidates.asked)
+        verdict = suspects.verdict_of(named, steps, candidates.asked)
     return Judgement(
         verdict,
         candidates,
@@ -300,8 +291,9 @@ def _suspected(whole: Judgement, at: np.ndarray) -> Judgement | None:
 def framed(whole: Judgement) -> Judgement:
     """The judgement with its steps: one row a step, and what is correct."""
     candidates, steps = whole.candidates, whole.candidates.steps
+    has_advantages = "advantage" in steps.has
     zero = steps.worst(np.nan_to_num(np.abs(steps.advantage), nan=1.0)) <= 1e-9
-    tells = ~quiet(steps) & ~(zero & (whole.verdict != "correct"))
+    tells = ~quiet(steps) & ~(zero & (whole.verdict != "correct")) & has_advantages
     judged = [
         _decided(whole, np.array([step]))
         if tells[step]
@@ -309,55 +301,39 @@ def framed(whole: Judgement) -> Judgement:
         for step in range(steps.step_count)
     ]
     correct = _correct(whole, judged)
-    off = distance(correct, steps.advantage) > 10 * candidates.ruler.base
-    columns = apart(steps, correct, steps.advantage, off)
-    frame = blank(steps).assign(
-        verdict=[j.verdict for j in judged],
-        bug=[j.bug for j in judged],
-        ties=[j.tied for j in judged],
-        asks=[tuple(s.bug for s in j.asks) for j in judged],
-        estimator=[j.estimator for j in judged],
-        residual=[j.residual for j in judged],
-        correct_residual=columns.pop("largest"),
-        **columns,
-    )
+    off = fit.distance(correct, steps.advantage) > 10 * candidates.ruler.base
+    columns = fit.apart(steps, correct, steps.advantage, off) | {
+        "step": steps.labels,
+        "verdict": [j.verdict for j in judged],
+        "bug": [j.bug for j in judged],
+        "ties": [j.tied for j in judged],
+        "asks": [tuple(s.bug for s in j.asks) for j in judged],
+        "estimator": [j.estimator for j in judged],
+        "residual": [j.residual for j in judged],
+        "rows": steps.batch.step_rows.numpy(),
+        "groups": np.bincount(steps.groups.step, minlength=steps.step_count),
+    }
+    columns["correct_residual"] = columns["largest"] if has_advantages else np.nan
+    frame = pd.DataFrame({name: columns[name] for name in COLUMNS})
     return replace(whole, frame=frame, correct=correct)
-
-
-def blank(steps: LoggedSteps | None) -> pd.DataFrame:
-    """The columns of `gradebook.check`, one row for each step: it cannot be judged."""
-    frame = pd.DataFrame({"step": steps.labels if steps else []})
-    frame["verdict"], frame["bug"] = "cannot tell", ""
-    frame["ties"] = frame["asks"] = [()] * len(frame)
-    frame["estimator"] = ""
-    frame["residual"] = frame["correct_residual"] = np.nan
-    frame["row"] = frame["flips"] = frame["groups_affected"] = 0
-    if steps is not None:
-        frame["rows"] = steps.batch.step_rows.numpy()
-        frame["groups"] = np.bincount(steps.groups.step, minlength=len(frame))
-    return frame
 
 
 def _correct(whole: Judgement, judged: list[Judgement]) -> np.ndarray:
     """What is correct beside the log: on steps that are not what was declared,
-    what was; else the named reading, the correct engine
-    beside the bug, or the reading that fits most. float64 [R]"""
+    what was; else the named reading, the correct engine beside the bug, or the
+    reading that fits most. float64 [R]"""
     candidates, steps = whole.candidates, whole.candidates.steps
     fits, asked, values = candidates.readings, candidates.asked, steps.advantage
-    named = {j.bug for j in judged}
-    suspects = (s for s in candidates.suspects if s.bug in named)
-    suspect = whole.suspect or next(suspects, None)
-    nearest = candidates.nearest[0] if candidates.nearest else None
-    if whole.readings and whole.suspect is None:
-        nearest = whole.readings[0]
-    elif suspect is not None:
-        nearest = None
-        traced = trace(steps, suspect.correct).values
+    suspect, named = whole.suspect, {j.bug for j in judged}
+    if suspect is None and not whole.readings:
+        suspect = next((s for s in candidates.suspects if s.bug in named), None)
+    best = sorted(fits, key=lambda r: -fits[r].good.sum())
+    nearest = [*whole.readings, *best, *(candidates.nearest or ())[:1]]
+    if suspect is not None:
+        traced = suspects.trace(steps, suspect.correct).values
         values = np.where(np.isfinite(traced), traced, values)
-    else:
-        nearest = max(fits, key=lambda r: fits[r].good.sum(), default=nearest)
-    if nearest is not None:
-        values = compute(steps, nearest).values
+    elif nearest:
+        values = compute(steps, nearest[0]).values
     as_declared = ("other", "none fits") if asked.is_declared else ()
     other = np.array([j.verdict in as_declared for j in judged])[steps.step_of]
     declared = asked.reading(whole.readings)

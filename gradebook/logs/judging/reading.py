@@ -63,12 +63,6 @@ SCALE_WORDS = {
 }
 """The baselines and the scales of the space, the usual ones first."""
 
-GROUPING_WORDS = {
-    "runs": "by draw: equal prompts that stand together",
-    "text": "by prompt text",
-    "id and text": "by id and text",
-    "without copies": "by prompt, without the copies that fill a step",
-}
 EPS_WORDS = {"after": "", "inside": " inside the root", "least": " as the least"}
 
 
@@ -83,7 +77,7 @@ class Reading:
               or 0 ("raw"); "" where there is no such row
     second    one of space.SECONDS, or ""
     rows      one of space.ROWS
-    grouping  how rows were grouped, see `views.groupings`
+    grouping  how rows were grouped, in words: a name of space.groupings, or COPIES
     clip      rewards beyond it were clipped
     """
 
@@ -96,7 +90,7 @@ class Reading:
     lone_row: str = ""
     second: str = ""
     rows: str = "flagged"
-    grouping: str = "prompt"
+    grouping: str = "by prompt"
     clip: float | None = None
 
     @classmethod
@@ -156,7 +150,6 @@ class Reading:
     def words(self) -> str:
         """Details, in brackets after the title."""
         after = ", its eps after the root" if "/eps" in self.second else ""
-        draw = f"by draw, {self.grouping.removeprefix('draws of ')} rows each"
         details = {
             f"ddof {self.ddof}": self.divides,
             f"eps {short(self.eps)}{EPS_WORDS[self.eps_at]}": self.adds_eps,
@@ -164,9 +157,7 @@ class Reading:
             f"ddof {self.second[-1:]} of the whitening{after}": self.second,
             "rows without EOS left out": self.rows == "ended",
             f"rewards clipped at {short(self.clip or 0)}": self.clip is not None,
-            f"grouped {GROUPING_WORDS.get(self.grouping, draw)}": (
-                self.grouping != "prompt"
-            ),
+            f"grouped {self.grouping}": self.grouping != "by prompt",
         }
         return ", ".join(word for word, is_so in details.items() if is_so)
 
@@ -218,7 +209,7 @@ def plainness(r: Reading) -> tuple:
     return (
         r.rows == "all",
         r.rows == "ended",
-        r.grouping != "prompt",
+        r.grouping != "by prompt",
         r.clip is not None,
         bool(r.second),
         r.eps_at != "after",

@@ -16,18 +16,11 @@ from gradebook.bugs import BUGS
 from gradebook.cases.scenario import Bug, bug
 from gradebook.core.lazy_pandas import pd
 from gradebook.core.settings import Settings
+from gradebook.logs.judging import space
 from gradebook.logs.judging import suspects as bugs
 from gradebook.logs.judging.fit import NONE, REWARDS, WRITTEN, Fit, Ruler, distance
 from gradebook.logs.judging.reading import Asked, Reading, plainness
-from gradebook.logs.judging.space import (
-    COPIES,
-    Rows,
-    compute,
-    families,
-    fit,
-    groupings,
-    originals,
-)
+from gradebook.logs.judging.space import Rows
 from gradebook.logs.judging.suspects import Suspect
 from gradebook.logs.logged_steps import LoggedSteps
 
@@ -101,9 +94,9 @@ def views(steps: LoggedSteps, asked: Asked) -> Iterator[Rows]:
     if masked is not None:
         counting = ["ended"] if masked else ["flagged", "all"]
     clip = asked.declared.get("reward_clip")
-    names = ["prompt", *groupings(steps)]
-    if (originals(steps) != np.arange(steps.rows)).any():
-        names.append(COPIES)
+    names = ["by prompt", *space.groupings(steps)]
+    if (space.originals(steps) != np.arange(steps.rows)).any():
+        names.append(space.COPIES)
     ways = [Reading("none", "none", grouping=name, clip=clip) for name in names]
     if clip is None:
         largest = float(np.abs(steps.batch.reward.numpy()).max(initial=0))
@@ -156,7 +149,7 @@ def search(
         for reading in _fitting(part, candidates, only):
             if reading not in candidates.readings:
                 tick()
-                candidates.readings[reading] = fit(ruler, reading)
+                candidates.readings[reading] = space.fit(ruler, reading)
         left &= candidates.level() > WRITTEN
         if left.sum() == before or part.steps.step_count == before:
             break
@@ -176,9 +169,9 @@ def _fitting(
     for rows in views(ruler.steps, asked):
         candidates.tick()
         view, clip = rows.view, asked.declared.get("reward_clip")
-        if not left.any() and (view.grouping != "prompt" or view.clip != clip):
+        if not left.any() and (view.grouping != "by prompt" or view.clip != clip):
             break
-        for family in families(rows, asked.declared.get("eps")):
+        for family in space.families(rows, asked.declared.get("eps")):
             for reading in filter(only, family):
                 near = ruler.fit(rows.compute(reading))
                 fits_some = bool((near.level <= REWARDS).any())
@@ -223,18 +216,18 @@ def search_bugs(
     for each in tried:
         candidates.tick()
         fits[each] = bugs.fit(part, each)
-
-    def merit(suspect: Suspect) -> tuple:
-        return -int(fits[suspect].good.sum()), int(fits[suspect].level.max())
-
+    best = sorted(
+        (s for s in fits if fits[s].good.any()),
+        key=lambda s: (-int(fits[s].good.sum()), int(fits[s].level.max())),
+    )
     chosen: dict[tuple[str, bool], Suspect] = {}
-    fitting = (s for s in fits if fits[s].good.any())
-    for each in sorted(fitting, key=merit):  # one that differs from correct, one not
-        if (each.bug, False) in chosen and (each.bug, True) in chosen:
-            continue
-        correct = bugs.fit(part, each.correct)
-        same = bool((correct.level <= fits[each].level).all())
-        chosen.setdefault((each.bug, same), each)
+    for (
+        each
+    ) in best:  # of each bug one that differs from correct, and one that does not
+        if (each.bug, False) not in chosen or (each.bug, True) not in chosen:
+            correct = bugs.fit(part, each.correct)
+            same = bool((correct.level <= fits[each].level).all())
+            chosen.setdefault((each.bug, same), each)
     for suspect in list(chosen.values())[:KEPT]:
         if suspect not in candidates.suspects:
             candidates.tick()
@@ -294,21 +287,21 @@ def find_lost_digits(candidates: Candidates, at: np.ndarray) -> None:
 
         part = replace(ruler, ignored=rows)
         others = search(part, candidates.asked, candidates.tick, takes_part)
-        fits, shown_beside = others.readings, dict[Suspect, Fit]()
+        fits, beside = others.readings, dict[Suspect, Fit]()
         # Where none fits all steps, the reading that fits most.
         order = sorted(fits, key=lambda r: (-fits[r].good[at].sum(), plainness(r)))
         for r in others.fitting(at, WRITTEN)[:8] or order[:1]:
-            computed, good = compute(steps, r), fits[r].good
-            right = distance(computed.values, steps.advantage) <= ruler.base
-            odd = rows & ~right & good[steps.step_of]
+            computed, good = space.compute(steps, r), fits[r].good
+            off = distance(computed.values, steps.advantage) > ruler.base
+            odd = rows & off & good[steps.step_of]
             rounded = log.assign(odd=odd, baseline=computed.baseline)
             shown = record.evidence(rounded, r.settings)
             good &= (steps.total(odd & (shown == 0)) == 0) & (steps.total(odd) > 0)
             if good.any():
                 proof = bool((shown == 2).any())
-                suspect = Suspect(record.name, r.settings, (), r, proof)
-                level = np.where(good, WRITTEN, NONE)
                 lost = np.full(steps.step_count, np.nan)
-                shown_beside[suspect] = Fit(level, lost, good.astype(float))
-        for suspect in sorted(shown_beside, key=lambda s: not s.is_shown)[:1]:
-            candidates.suspects[suspect] = shown_beside[suspect]
+                level = np.where(good, WRITTEN, NONE)
+                suspect = Suspect(record.name, r.settings, (), r, proof)
+                beside[suspect] = Fit(level, lost, good.astype(float))
+        for suspect in sorted(beside, key=lambda s: not s.is_shown)[:1]:
+            candidates.suspects[suspect] = beside[suspect]

@@ -39,8 +39,8 @@ ROWS = ("flagged", "ended", "all")
 """Which rows count: scored rows with tokens, each rollout once; those of
 them that ended; or all rows."""
 
-COPIES = "without copies"
-"""The grouping of rows without those that fill a step."""
+COPIES = "by prompt, without the copies that fill a step"
+"""A grouping that is no other, but of fewer rows."""
 
 OWN_MEAN = ("group_mean", "second_best")
 """Baselines from which nobody measures a deviation but as its mean."""
@@ -137,7 +137,7 @@ class Rows:
     @cached_property
     def groups(self) -> Sums:
         of = self.steps.batch.prompt_index.numpy()
-        if self.view.grouping not in ("prompt", COPIES):
+        if self.view.grouping not in ("by prompt", COPIES):
             of = groupings(self.steps).get(self.view.grouping, of)
         return Sums(of, self.counted)
 
@@ -301,11 +301,14 @@ def groupings(steps: LoggedSteps) -> dict[str, np.ndarray]:
     length = np.bincount(run)
     place = np.arange(len(run)) - np.flatnonzero(new)[run]
     sizes = np.bincount(length).argmax(), np.gcd.reduce(length), length.min()
-    labels = {"text": _pairs(steps.step_of, text)}
+    labels = {"by prompt text": _pairs(steps.step_of, text)}
     if (steps.groups.size > 1).any():
         labels = {}  # an id that names no row names prompts better than texts
-    labels |= {"id and text": _pairs(prompt, text), "runs": run}
-    labels |= {f"draws of {n}": _pairs(run, place // n) for n in sizes if n > 1}
+    labels["by id and text"] = _pairs(prompt, text)
+    labels["by draw: equal prompts that stand together"] = run
+    labels |= {
+        f"by draw, {n} rows each": _pairs(run, place // n) for n in sizes if n > 1
+    }
     groups: dict[str, np.ndarray] = {}
     for name, of in labels.items():
         if not any(np.array_equal(of, other) for other in (prompt, *groups.values())):

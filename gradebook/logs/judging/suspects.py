@@ -13,7 +13,7 @@ import numpy as np
 from gradebook.bugs import BUGS
 from gradebook.cases.scenario import Bug, bug
 from gradebook.core.errors import GradebookError, StepsError
-from gradebook.core.settings import FLAGS, Settings
+from gradebook.core.settings import Settings
 from gradebook.engine.pipeline import CORRECT, run
 from gradebook.logs.judging.fit import Fit, Numbers, Ruler
 from gradebook.logs.judging.reading import Asked, Reading
@@ -27,6 +27,7 @@ PROMPTS = "prompts"
 """Stands there for the prompts of a step: its own, and the most of any step."""
 
 Changes = Mapping[str, Any]
+Details = Sequence[tuple[int, float]]
 
 SHAPES: tuple[Changes, ...] = (
     {},
@@ -55,7 +56,7 @@ WHITENED = tuple(
 )
 """The same, normalized once more over tokens."""
 
-DETAILS = (
+DETAILS: Details = (
     *((1, 1e-6), (0, 1e-6), (1, 1e-4), (0, 1e-9), (1, 1e-9), (1, 1e-8), (0, 1e-8)),
     *((1, 1e-5), (0, 1e-4), (0, 1e-5), (1, 1e-3), (1, 0.0), (0, 0.0)),
 )
@@ -81,7 +82,6 @@ class Suspect:
 
     @property
     def record(self) -> Bug:
-        """What is known of the bug."""
         return bug(self.bug)
 
     @property
@@ -107,27 +107,24 @@ class Suspect:
 
 
 def conventions(
-    asked: Asked,
-    lone: bool,
-    shapes: Sequence[Changes],
-    details: Sequence[tuple[int, float]] = DETAILS[:1],
-) -> tuple[Settings, ...]:
+    asked: Asked, lone: bool, shapes: Sequence[Changes], details: Details = DETAILS[:1]
+) -> list[Settings]:
     """Settings that a bug is tried under, as far as they agree with what was
     declared, none where no engine computes that; `lone` where what a lone row gets
     may matter."""
     if not asked.by_engine:
-        return ()
-    table: dict[Settings, None] = {}
-    for lone_row, shape in product(("raw", "zero")[: 1 + lone], shapes):
-        for ddof, eps in details if shape.get("scale") != "none" else details[:1]:
-            usual = {"lone_row": lone_row, "ddof": ddof, "eps": eps}
-            table[Settings(**{**usual, **shape, **asked.declared})] = None
-    return tuple(table)
+        return []
+    tried = [
+        {"lone_row": lone_row, "ddof": ddof, "eps": eps, **shape, **asked.declared}
+        for lone_row, shape in product(("raw", "zero")[: 1 + lone], shapes)
+        for ddof, eps in (details if shape.get("scale") != "none" else details[:1])
+    ]
+    return list(dict.fromkeys(Settings(**changes) for changes in tried))
 
 
 def settings_beside(
     asked: Asked, readings: Sequence[Reading], steps: LoggedSteps
-) -> tuple[Settings, ...]:
+) -> list[Settings]:
     """The settings under which a condition may make a bug of the readings: their
     own, with a scale or without one, and those that are asked for most."""
     usual = [(r.ddof, r.eps) for r in readings[:6] if r.divides and r.eps_at == "after"]
@@ -159,10 +156,10 @@ def suspects(
         record = bug(name)
         if not record.in_advantages or not can_show(record, steps.has):
             continue
-        guesses: dict[str, Sequence[Any]] = {}
-        for setting, values in record.guesses.items():
-            flags = [bool(v) for v in values] if setting in FLAGS else values
-            guesses[setting] = places.get(values[0], flags)
+        guesses: dict[str, Sequence[Any]] = {
+            setting: places.get(values[0], values)
+            for setting, values in record.guesses.items()
+        }
         if not bool(steps.batch.eos.all()):
             guesses.setdefault("mask_no_eos", (False, True))
         for chosen in product(*guesses.values()):
@@ -257,13 +254,12 @@ def main_column(record: Bug) -> str:
 
 
 def mixes_strides(suspect: Suspect, steps: LoggedSteps) -> bool:
-    """The rows were cut by their position: groups are unequal and stand in
-    contiguous runs, the stride is the commonest or largest group size, and
-    some strides hold exactly one prompt while others mix several, or rows
-    without a stride get reward / eps. One step that has both kinds is enough. Where
-    each step has one kind, it takes more than two steps, and mixed are exactly those
-    in which a prompt has fewer rows than the stride, or that have fewer prompts than
-    others."""
+    """The rows were cut by their position: unequal groups stand in runs, the stride
+    is the commonest or largest size, and some strides hold exactly one prompt while
+    others mix several, or rows without a stride get reward / eps. One step that has
+    both kinds is enough. Where each step has one kind, it takes more than two steps,
+    and mixed are exactly those in which a prompt has fewer rows than the stride, or
+    that have fewer prompts than others."""
     traced, settings, batch = trace(steps, suspect), suspect.settings, steps.batch
     assert traced.group is not None
     kept = ((batch.tokens > 0) & batch.scored).numpy() & np.isfinite(traced.values)

@@ -144,25 +144,25 @@ SAYS = {
 }
 """What a column of a role has to mean for a computation that rests on it."""
 
-CANNOT_TELL = {
-    "no advantages": "this log has no advantages. Log them beside the rewards, and"
-    " check again.",
-    "no steps": "no step of this log could be judged.",
-    "broken steps": "no step of this log could be judged. Rows that cannot be read are"
-    " left out, and with them the other rows of their steps or prompts.",
-    "all zero": "all advantages are 0, although rewards vary within a prompt. {then}",
-    "weights": "the log does not determine the weights of its reward functions. Give"
-    " them with --weights.",
-    "rounding": "{title} is within what rounding of the rewards can do, and so may"
-    " others be. Log rewards with more digits.",
-    "nothing varies": "nothing varies. In every prompt the rewards are equal and the"
-    " advantages are 0. Check steps on which rewards differ.",
+SENTENCES = {
+    "no advantages": "Cannot tell: this log has no advantages. Log them beside the"
+    " rewards, and check again.",
+    "no steps": "Cannot tell: no step of this log could be judged.",
+    "broken steps": "Cannot tell: no step of this log could be judged. Rows that cannot"
+    " be read are left out, and with them the other rows of their steps or prompts.",
+    "all zero": "Cannot tell: all advantages are 0, although rewards vary within a"
+    " prompt. {then}",
+    "weights": "Cannot tell: the log does not determine the weights of its reward"
+    " functions. Give them with --weights.",
+    "rounding": "Cannot tell: {title} is within what rounding of the rewards can do,"
+    " and so may others be. Log rewards with more digits.",
+    "nothing varies": "Cannot tell: nothing varies. In every prompt the rewards are"
+    " equal and the advantages are 0. Check steps on which rewards differ.",
+    "raw reward": "The advantages are the rewards themselves. {then}",
+    "none fits": "None of the known computations fits. Check the columns, the weights"
+    " of the rewards and the group size.",
 }
-
-
-def cannot_tell(why: str, title: str = "", then: str = "") -> str:
-    """The sentence where nothing can be said."""
-    return f"Cannot tell: {CANNOT_TELL[why].format(title=title, then=then)}"
+"""What stands behind a judgement -> the sentence."""
 
 
 def count(number: int, one: str, many: str = "") -> str:
@@ -190,11 +190,6 @@ def sentence_of(j: Judgement, declared: Mapping[str, object], columns: Columns) 
         return f"{_matches(j)}; you declared {asked}.{then}"
     if j.suspect is not None:
         return _suspect(j, j.suspect, columns)
-    if j.verdict == "none fits":
-        return (
-            "None of the known computations fits. Check the columns, the weights of the"
-            " rewards and the group size."
-        )
     if j.change is not None:
         before, step = j.candidates.steps.labels[j.change - 1 : j.change + 1]
         then = f" If not, this is {_titles(j.asks[:2])}." if j.asks else ""
@@ -203,11 +198,10 @@ def sentence_of(j: Judgement, declared: Mapping[str, object], columns: Columns) 
             f" {j.readings[1].title} from step {step} on. Was it reconfigured at step"
             f" {step}?{then}"
         )
-    if j.verdict == "asks":
-        then = then or "If you configured that, declare estimator=none."
-        return f"The advantages are the rewards themselves. {then}"
-    then = then or "Check that the column holds what was trained."
-    return cannot_tell(j.why, title, then)
+    otherwise = "Check that the column holds what was trained."
+    if j.why == "raw reward":
+        otherwise = "If you configured that, declare estimator=none."
+    return SENTENCES[j.why].format(title=title, then=then or otherwise)
 
 
 def _matches(j: Judgement) -> str:
@@ -217,8 +211,7 @@ def _matches(j: Judgement) -> str:
         return f"The advantages match {j.suspect.record.phrase}"
     r, ruler = j.readings[0], j.candidates.ruler
     same = [o for o in j.readings if o.title == r.title and o.eps_at == r.eps_at]
-    names = ("ddof", "eps")
-    also = [name for name in names if len({getattr(o, name) for o in same}) > 1]
+    also = [n for n in ("ddof", "eps") if len({getattr(o, n) for o in same}) > 1]
     words = r.words + (f"; other {' and '.join(also)} fit too" if also else "")
     first = f"The advantages match {r.title}" + (f" ({words})" if words else "")
     usual = [
