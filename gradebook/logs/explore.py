@@ -57,12 +57,9 @@ def worst_steps(verdict: Verdict, most: int = 10) -> pd.DataFrame:
     figures of the bug that flips most."""
     frame, order = verdict.frame, ["correct_residual", "flips"]
     if len(verdict.what_if):
-        would = verdict.what_if[verdict.what_if["rows_off"] > 0]
-        names = ["step", "bug", "estimator", "row", "flips", "groups_affected"]
-        figures = would.drop_duplicates("step")[[*names, "largest"]]
-        figures = figures.rename(columns={"largest": "correct_residual"})
-        left = frame.drop(columns=[*names[1:], "correct_residual"])
-        off, order = left.merge(figures, on="step"), order[::-1]
+        would = verdict.what_if[verdict.what_if["rows_off"] > 0].drop_duplicates("step")
+        would = would.rename(columns={"largest": "correct_residual"})
+        off, order = would.merge(frame[["step", "groups"]], on="step"), order[::-1]
     else:
         off = frame[frame["verdict"].isin(OFF)]
     return off.sort_values(order, ascending=False, kind="stable").head(most)

@@ -82,9 +82,10 @@ class Judgement:
     @property
     def estimator(self) -> str:
         """The name of the computation, or of the one that the bug is beside."""
-        if self.readings:
-            return self.readings[0].estimator
-        return self.suspect.estimator if self.suspect else ""
+        reading = self.reading
+        if reading is None and self.suspect is not None:
+            reading = Reading.of(self.suspect.settings)
+        return reading.estimator if reading else ""
 
     @property
     def settings(self) -> Settings:

@@ -221,9 +221,7 @@ def search_bugs(
         key=lambda s: (-int(fits[s].good.sum()), int(fits[s].level.max())),
     )
     chosen: dict[tuple[str, bool], Suspect] = {}
-    for (
-        each
-    ) in best:  # of each bug one that differs from correct, and one that does not
+    for each in best:  # of a bug one that is as near as the correct engine, and one not
         if (each.bug, False) not in chosen or (each.bug, True) not in chosen:
             correct = bugs.fit(part, each.correct)
             same = bool((correct.level <= fits[each].level).all())

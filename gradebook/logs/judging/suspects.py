@@ -95,11 +95,6 @@ class Suspect:
         return Suspect("", self.settings, reading=self.reading)
 
     @property
-    def estimator(self) -> str:
-        """The name of the computation that the bug is beside."""
-        return (self.reading or Reading.of(self.settings)).estimator
-
-    @property
     def surety(self) -> int:
         """0 for a bug that its numbers show, 1 for one that rounds where its
         evidence stands, 2 for a rounding that only float32 explains."""

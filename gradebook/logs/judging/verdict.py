@@ -118,7 +118,7 @@ def by_bug(lines: pd.DataFrame) -> pd.DataFrame:
     """What the engines would compute, one row for each bug, most flips first: they
     differ on `steps` of `of`; row and numbers are those of the largest difference."""
     if not len(lines):
-        return pd.DataFrame({"bug": [], "steps": []})
+        return lines
     each = lines.assign(off=lines["rows_off"] > 0).groupby("bug", sort=False)
     table = lines.loc[each["largest"].idxmax()].set_index("bug")
     table[["rows_off", "flips"]] = each[["rows_off", "flips"]].sum()
