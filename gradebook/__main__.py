@@ -17,11 +17,10 @@ from typing import NoReturn
 
 from gradebook.core import PROJECT
 from gradebook.core.errors import GradebookError
-from gradebook.core.formatting import short
-from gradebook.logs.explore import failing_test, sentences, worst_steps
+from gradebook.logs.explore import failing_test, sentences
 from gradebook.logs.judging.verdict import Verdict
 from gradebook.logs.log import check_log
-from gradebook.logs.report import github, junit, report
+from gradebook.logs.report import github, junit, report, worst_lines
 from gradebook.output.takehome import bug_list, explain
 
 WRONG = 2
@@ -202,14 +201,8 @@ SHORT = 5
 def _text(verdict: Verdict, verbose: bool) -> str:
     """The verdict for a person."""
     columns = ", ".join(f"{k} = {v}" for k, v in verdict.columns.items())
-    worst = worst_steps(verdict, SHORT if verbose else 1)
     lines = [verdict.near] if verdict.near else []
-    for _, step in worst[worst["correct_residual"] > 1e-9].iterrows():
-        lines.append(
-            f"Step {step['step']} is off by {short(step['correct_residual'], 3)} at row"
-            f" {step['row']}; flips: {step['flips']}, groups affected:"
-            f" {step['groups_affected']} of {step['groups']}."
-        )
+    lines += worst_lines(verdict, SHORT if verbose else 1)
     lines += sentences(verdict.what_if)[: None if verbose else 1]
     lines.append(f"Columns: {columns}.")
     if verbose:

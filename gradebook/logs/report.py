@@ -82,7 +82,7 @@ def github(verdict: Verdict, place: str) -> str:
     """
     level = ("notice", "error", "warning")[verdict.exit_code]
     title = f"gradebook: {place}"
-    lines = [(level, title, text) for text in (verdict.sentence, *_steps(verdict))]
+    lines = [(level, title, text) for text in (verdict.sentence, *worst_lines(verdict))]
     notes = [*verdict.broken, *verdict.notes]
     if verdict.exit_code and notes:
         lines.append(("notice", "gradebook", "\n".join(notes)))
@@ -97,13 +97,14 @@ def _escaped(text: str, more: str = "") -> str:
     return "".join(f"%{ord(c):02X}" if c in f"%\r\n{more}" else c for c in text)
 
 
-def _steps(verdict: Verdict) -> list[str]:
+def worst_lines(verdict: Verdict, most: int = 5) -> list[str]:
     """The worst steps, a sentence each."""
     return [
         f"Step {step['step']}, row {step['row']}: off by"
-        f" {short(step['correct_residual'], 3)}; rows with another sign:"
-        f" {step['flips']}."
-        for step in worst_steps(verdict, 5).to_dict("records")
+        f" {short(step['correct_residual'], 3)}; flips: {step['flips']}, groups"
+        f" affected: {step['groups_affected']} of {step['groups']}."
+        for step in worst_steps(verdict, most).to_dict("records")
+        if step["correct_residual"] > 1e-9
     ]
 
 
@@ -122,7 +123,7 @@ def junit(verdict: Verdict, place: str) -> str:
     case = SubElement(suite, "testcase", classname="gradebook.check", name=_xml(place))
     if kind:
         result = SubElement(case, kind, message=_xml(verdict.sentence))
-        result.text = _xml("\n".join(_steps(verdict)))
+        result.text = _xml("\n".join(worst_lines(verdict)))
     notes = [verdict.sentence, *verdict.notes, *verdict.broken]
     SubElement(case, "system-out").text = _xml("\n".join(notes))
     indent(suites)

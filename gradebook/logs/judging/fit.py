@@ -152,7 +152,7 @@ class Ruler:
 
     @cached_property
     def rewards(self) -> np.ndarray:
-        return self.steps.batch.reward.numpy().astype("float64")
+        return self.steps.batch.reward.numpy()
 
     @cached_property
     def size(self) -> np.ndarray:

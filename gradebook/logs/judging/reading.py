@@ -226,9 +226,6 @@ SHORT = {
 }
 """How trainers' own keys name a scale."""
 
-OF_ADVANTAGES = frozenset((*OF_ESTIMATOR, "mask_no_eos", "reward_clip"))
-"""The settings that a reading can agree with or not."""
-
 COUNTS = ("eos", "length", "scored", "rollout")
 """Columns that may decide which rows count: `counts=eos` declares that rows
 without EOS do not, `counts=rollout` that each rollout counts once."""
@@ -261,7 +258,8 @@ class Asked:
     @property
     def is_declared(self) -> bool:
         """Something that decides advantages was declared."""
-        return not OF_ADVANTAGES.isdisjoint(self.declared)
+        decide = (*OF_ESTIMATOR, "mask_no_eos", "reward_clip")
+        return not self.declared.keys().isdisjoint(decide)
 
     @property
     def by_engine(self) -> bool:

@@ -245,8 +245,8 @@ class Rows:
             values = np.where(away == 0, 0, away / scale)
             values = np.where(self.credited, values, 0)
             if r.second:
-                own = self.credited & (self.original == np.arange(self.steps.rows))
-                steps = Sums(self.steps.step_of, own * self.weights.get(r.over, 1))
+                kept = self.credited & (self.original == np.arange(self.steps.rows))
+                steps = Sums(self.steps.step_of, kept * self.weights.get(r.over, 1))
                 variance = steps.variance(values, int(r.second[-1]))
                 if "/eps" in r.second:
                     more = np.sqrt(variance) + r.eps

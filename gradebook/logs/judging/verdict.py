@@ -93,8 +93,8 @@ class Verdict:
         `what_if` the sums over the steps."""
         log, run, j = self.log, self.log.recording, self.judgement
         of_step = ("log", "judgement", "frame", "what_if")
-        told = {k: v for k, v in vars(self).items() if k not in of_step}
-        told |= {
+        facts = {k: v for k, v in vars(self).items() if k not in of_step}
+        facts |= {
             "exit_code": self.exit_code,
             "settings": j.settings if j else None,
             "group_size": j.suspect.group_size if j and j.suspect else None,
@@ -106,7 +106,7 @@ class Verdict:
             "problems": run.problems if run else (),
             "what_if": by_bug(self.what_if).to_dict("records"),
         }
-        plain = to_jsonable_python(told, inf_nan_mode="null", fallback=_plain)
+        plain = to_jsonable_python(facts, inf_nan_mode="null", fallback=_plain)
         return json.dumps(plain, indent=2, allow_nan=False)
 
 
