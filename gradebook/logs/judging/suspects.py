@@ -12,7 +12,7 @@ import numpy as np
 
 from gradebook.bugs import BUGS
 from gradebook.cases.scenario import Bug, bug
-from gradebook.core.errors import GradebookError, StepsError
+from gradebook.core.errors import GradebookError
 from gradebook.core.settings import Settings
 from gradebook.engine.pipeline import CORRECT, run
 from gradebook.logs.judging.fit import Fit, Numbers, Ruler
@@ -141,10 +141,13 @@ def suspects(
     group_size: int | None = None,
 ) -> Iterator[Suspect]:
     """Every bug that the log's columns allow, under each of the settings."""
-    prompts = np.bincount(steps.groups.step)
+    prompts, rows = np.bincount(steps.groups.step), steps.groups.size
     most = (None,) if (prompts == prompts[0]).all() else (None, int(prompts.max()))
-    places: dict[Any, tuple[int | None, ...]] = {
-        STRIDES: (group_size,) if group_size else strides(steps.groups.size),
+    # The likeliest strides come first; None is the largest group of each step.
+    largest, commonest = int(rows.max()), int(np.bincount(rows).argmax())
+    strides = dict.fromkeys((largest, None, commonest, largest + 1))
+    places: dict[Any, Sequence[int | None]] = {
+        STRIDES: (group_size,) if group_size else tuple(strides),
         PROMPTS: most,
     }
     for name in names:
@@ -169,17 +172,6 @@ def can_show(record: Bug, has: frozenset[str]) -> bool:
     return all(has.intersection(names) for names in one_of)
 
 
-def strides(rows: np.ndarray) -> tuple[int | None, ...]:
-    """Configured group sizes that groups of so many `rows`, int64 [G],
-    suggest, the likeliest first; None is the largest group of each step.
-
-    >>> strides(np.array([4, 3, 3]))
-    (4, None, 3, 5)
-    """
-    largest, commonest = int(rows.max()), int(np.bincount(rows).argmax())
-    return tuple(dict.fromkeys((largest, None, commonest, largest + 1)))
-
-
 def cuts_by_place(name: str) -> bool:
     """The bug cuts rows into groups by their position."""
     return any(STRIDES in values for values in bug(name).guesses.values())
@@ -196,19 +188,15 @@ def trace(steps: LoggedSteps, suspect: Suspect) -> Numbers:
         traced = run(engine, steps.batch.under(suspect.settings))
     except GradebookError as error:
         numbers = np.full((4, steps.rows), np.nan)
-        if isinstance(error, StepsError):
-            computed = ~np.asarray(error.steps)
-            part = trace(steps.of_steps(computed), suspect) if computed.any() else None
-            if part is not None:
-                rows = part.values, part.baseline, part.scale, part.group
-                numbers[:, computed[steps.step_of]] = rows
+        computed = ~np.asarray(getattr(error, "steps", [True] * steps.step_count))
+        if computed.any():
+            part = trace(steps.of_steps(computed), suspect)
+            rows = part.values, part.baseline, part.scale, part.group
+            numbers[:, computed[steps.step_of]] = rows
         return Numbers(*numbers)
-    return Numbers(
-        traced.advantage.double().numpy(),
-        traced.baseline.double().numpy(),
-        traced.scale.double().numpy(),
-        traced.group.numpy(),
-    )
+    columns = traced.advantage, traced.baseline, traced.scale
+    values, baseline, scale = (column.double().numpy() for column in columns)
+    return Numbers(values, baseline, scale, traced.group.numpy())
 
 
 def fit(ruler: Ruler, suspect: Suspect) -> Fit:
