@@ -18,7 +18,7 @@ from gradebook.logs.judging import suspects
 from gradebook.logs.judging.fit import Ruler, apart, distance
 from gradebook.logs.judging.judge import OFF
 from gradebook.logs.judging.reading import Asked, Reading
-from gradebook.logs.judging.suspects import Suspect, trace
+from gradebook.logs.judging.suspects import Suspect, compute
 from gradebook.logs.judging.verdict import Verdict, by_bug
 from gradebook.logs.logged_steps import LoggedSteps
 from gradebook.output.takehome import PytestFile, pytest_file
@@ -93,8 +93,8 @@ def step_rows(verdict: Verdict, step: object, most: int = ROWS) -> StepRows:
     if "advantage" in steps.has:
         correct, other = j.correct[chosen[whole.step_of]], steps.advantage
     else:
-        correct = trace(steps, Suspect("", settings)).values
-        other = trace(steps, Suspect(name, settings)).values
+        correct = compute(steps, Suspect("", settings)).values
+        other = compute(steps, Suspect(name, settings)).values
     away = distance(correct, other)
     order = _shown_rows(steps, away, stride, min(most, MOST_ROWS))
     table, note = _table(steps, order)
@@ -198,8 +198,8 @@ def what_if(steps: LoggedSteps, asked: Asked) -> pd.DataFrame:
     for suspect in suspects.suspects(steps, (settings,), group_size=asked.group_size):
         if suspect.bug in parts:
             continue
-        faulty = trace(steps, suspect).values
-        correct = trace(steps, suspect.correct).values
+        faulty = compute(steps, suspect).values
+        correct = compute(steps, suspect.correct).values
         if np.isfinite(faulty + correct).all():
             off = distance(correct, faulty) > DUST
             lines = pd.DataFrame(apart(steps, correct, faulty, off))

@@ -25,7 +25,7 @@ from gradebook.cases.scenario import bug
 from gradebook.core.columns import ALL
 from gradebook.core.errors import GradebookError, refuse
 from gradebook.core.formatting import pair
-from gradebook.logs.judging import space
+from gradebook.logs.judging import suspects
 from gradebook.logs.judging.fit import WRITTEN, Rounding, Ruler, distance
 from gradebook.logs.judging.judge import judge
 from gradebook.logs.judging.reading import Reading, asked_of
@@ -169,7 +169,7 @@ class Guard:
         ruler, asked = Ruler(steps, advantage, rewards), self._asked
         if quiet(steps).all():
             return None
-        fitted = [r for r in self._fitted if space.fit(ruler, r).good.all()]
+        fitted = [r for r in self._fitted if suspects.fit(ruler, r).good.all()]
         if not fitted and self.declared:
 
             def is_declared(r: Reading) -> bool:
@@ -190,7 +190,7 @@ class Guard:
             return None
         correct = j.correct
         if self._fitted:  # what fitted the steps before
-            correct = space.compute(steps, self._fitted[0]).values
+            correct = suspects.compute(steps, self._fitted[0]).values
         row = int(np.argmax(distance(correct, steps.advantage)))
         return Finding(
             step=rows.step,

@@ -19,7 +19,7 @@ from gradebook.logs.judging import suspects
 from gradebook.logs.judging.fit import WRITTEN, Ruler
 from gradebook.logs.judging.reading import BASELINE_WORDS, Asked, Reading, plainness
 from gradebook.logs.judging.search import quiet, search
-from gradebook.logs.judging.space import compute, fit
+from gradebook.logs.judging.suspects import compute, fit
 from gradebook.logs.logged_steps import LoggedSteps, to_logged
 from gradebook.trainers.batches import Advantages, Answer, Rewards, flat
 

@@ -19,8 +19,7 @@ from gradebook.logs.judging import fit, search, suspects
 from gradebook.logs.judging.fit import REWARDS, WRITTEN, Ruler
 from gradebook.logs.judging.reading import Asked, Reading, plainness
 from gradebook.logs.judging.search import Candidates, quiet
-from gradebook.logs.judging.space import compute
-from gradebook.logs.judging.suspects import HOW_ROWS_COUNT, Suspect
+from gradebook.logs.judging.suspects import HOW_ROWS_COUNT, Suspect, compute
 
 OFF = ("suspect", "other", "asks", "none fits")
 """Verdicts on steps that a person should look at."""
@@ -240,7 +239,7 @@ def conditions_of(candidates: Candidates, at: np.ndarray) -> tuple[Suspect, ...]
         # Rounding is no other setting's computation.
         if suspect.bug in chosen or suspect.record.loses or not lies.good[at].all():
             continue
-        if not candidates.correct(suspect).good[at].all():
+        if not candidates.fit(suspect.correct).good[at].all():
             chosen[suspect.bug] = suspect
     return tuple(sorted(chosen.values(), key=lambda s: len(s.record.columns)))
 
@@ -253,7 +252,7 @@ def _suspected(whole: Judgement, at: np.ndarray) -> Judgement | None:
     def explains(suspect: Suspect) -> bool:
         good = fits[suspect].good[at]
         if good.any() and not good.all():
-            good = good | candidates.correct(suspect).good[at]
+            good = good | candidates.fit(suspect.correct).good[at]
         return bool(good.all())
 
     def merit(suspect: Suspect) -> tuple:
@@ -331,7 +330,7 @@ def _correct(whole: Judgement, judged: list[Judgement]) -> np.ndarray:
     best = sorted(fits, key=lambda r: -fits[r].good.sum())
     nearest = [*whole.readings, *best, *(candidates.nearest or ())[:1]]
     if suspect is not None:
-        traced = suspects.trace(steps, suspect.correct).values
+        traced = compute(steps, suspect.correct).values
         values = np.where(np.isfinite(traced), traced, values)
     elif nearest:
         values = compute(steps, nearest[0]).values

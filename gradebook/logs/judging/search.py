@@ -21,7 +21,7 @@ from gradebook.logs.judging import suspects as bugs
 from gradebook.logs.judging.fit import NONE, REWARDS, WRITTEN, Fit, Ruler, distance
 from gradebook.logs.judging.reading import Asked, Reading, plainness
 from gradebook.logs.judging.space import Rows
-from gradebook.logs.judging.suspects import Suspect
+from gradebook.logs.judging.suspects import Computation, Suspect
 from gradebook.logs.logged_steps import LoggedSteps
 
 SAMPLE = 1_024
@@ -56,18 +56,18 @@ class Candidates:
     readings: dict[Reading, Fit] = field(default_factory=dict)
     suspects: dict[Suspect, Fit] = field(default_factory=dict)
     nearest: tuple[Reading, float] | None = None
-    _correct: dict[Suspect, Fit] = field(default_factory=dict)
+    _fits: dict[Computation, Fit] = field(default_factory=dict)
 
     @property
     def steps(self) -> LoggedSteps:
         return self.ruler.steps
 
-    def correct(self, suspect: Suspect) -> Fit:
-        """How the correct computation beside a suspect lies with the log."""
-        correct = suspect.correct
-        if correct not in self._correct:
-            self._correct[correct] = bugs.fit(self.ruler, correct)
-        return self._correct[correct]
+    def fit(self, computation: Computation) -> Fit:
+        """How it lies with all steps."""
+        if computation not in self._fits:
+            self.tick()
+            self._fits[computation] = bugs.fit(self.ruler, computation)
+        return self._fits[computation]
 
     def level(self) -> np.ndarray:
         """int [S] the best level of any reading."""
@@ -147,9 +147,7 @@ def search(
         if not before:
             break
         for reading in _fitting(part, candidates, only):
-            if reading not in candidates.readings:
-                tick()
-                candidates.readings[reading] = space.fit(ruler, reading)
+            candidates.readings[reading] = candidates.fit(reading)
         left &= candidates.level() > WRITTEN
         if left.sum() == before or part.steps.step_count == before:
             break
@@ -227,9 +225,7 @@ def search_bugs(
             same = bool((correct.level <= fits[each].level).all())
             chosen.setdefault((each.bug, same), each)
     for suspect in list(chosen.values())[:KEPT]:
-        if suspect not in candidates.suspects:
-            candidates.tick()
-            candidates.suspects[suspect] = bugs.fit(ruler, suspect)
+        candidates.suspects[suspect] = candidates.fit(suspect)
 
 
 def _under_all_settings(
@@ -289,7 +285,7 @@ def find_lost_digits(candidates: Candidates, at: np.ndarray) -> None:
         # Where none fits all steps, the reading that fits most.
         order = sorted(fits, key=lambda r: (-fits[r].good[at].sum(), plainness(r)))
         for r in others.fitting(at, WRITTEN)[:8] or order[:1]:
-            computed, good = space.compute(steps, r), fits[r].good
+            computed, good = bugs.compute(steps, r), fits[r].good
             off = distance(computed.values, steps.advantage) > ruler.base
             odd = rows & off & good[steps.step_of]
             rounded = log.assign(odd=odd, baseline=computed.baseline)

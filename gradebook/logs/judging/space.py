@@ -14,7 +14,7 @@ from itertools import product
 import numpy as np
 
 from gradebook.core.batch import codes
-from gradebook.logs.judging.fit import Fit, Numbers, Ruler
+from gradebook.logs.judging.fit import Numbers
 from gradebook.logs.judging.reading import BASELINE_WORDS, SCALE_WORDS, Reading
 from gradebook.logs.logged_steps import LoggedSteps
 
@@ -339,13 +339,3 @@ def originals(steps: LoggedSteps) -> np.ndarray:
         n = next((n for n in several if (rows[-n:] == rows[:n]).all()), 0)
         original[start + len(rows) - n : start + len(rows)] = start + np.arange(n)
     return original
-
-
-def compute(steps: LoggedSteps, reading: Reading) -> Numbers:
-    """A reading's advantages on logged steps."""
-    return Rows(steps, reading).compute(reading)
-
-
-def fit(ruler: Ruler, reading: Reading) -> Fit:
-    """How a reading lies with the log."""
-    return ruler.fit(compute(ruler.steps, reading))

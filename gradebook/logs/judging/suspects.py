@@ -17,7 +17,7 @@ from gradebook.core.settings import Settings
 from gradebook.engine.pipeline import CORRECT, run
 from gradebook.logs.judging.fit import Fit, Numbers, Ruler
 from gradebook.logs.judging.reading import Asked, Reading
-from gradebook.logs.judging.space import compute
+from gradebook.logs.judging.space import Rows
 from gradebook.logs.logged_steps import LoggedSteps
 
 STRIDES = "strides"
@@ -90,15 +90,18 @@ class Suspect:
         return dict(self.guesses).get("group_size")
 
     @property
-    def correct(self) -> Suspect:
+    def correct(self) -> Computation:
         """The correct computation under the same settings."""
-        return Suspect("", self.settings, reading=self.reading)
+        return self.reading or Suspect("", self.settings)
 
     @property
     def surety(self) -> int:
         """0 for a bug that its numbers show, 1 for one that rounds where its
         evidence stands, 2 for a rounding that only float32 explains."""
         return 0 if self.record.evidence is None else 1 if self.reading else 2
+
+
+Computation = Reading | Suspect
 
 
 def conventions(
@@ -177,11 +180,12 @@ def cuts_by_place(name: str) -> bool:
     return any(STRIDES in values for values in bug(name).guesses.values())
 
 
-def trace(steps: LoggedSteps, suspect: Suspect) -> Numbers:
-    """One plain run of the suspect's engine, of the correct computation without a
-    bug. NaN on steps that it cannot compute."""
-    if suspect.reading is not None and not suspect.bug:
-        return compute(steps, suspect.reading)
+def compute(steps: LoggedSteps, computation: Computation) -> Numbers:
+    """A reading's numbers, or one plain run of the suspect's engine, of the correct
+    one without a bug. NaN on steps that it cannot compute."""
+    if isinstance(computation, Reading):
+        return Rows(steps, computation).compute(computation)
+    suspect = computation
     engine = bug(suspect.bug).engine if suspect.bug else CORRECT
     engine = replace(engine, trained=lambda batch, score, counted, group: counted)
     try:
@@ -190,7 +194,7 @@ def trace(steps: LoggedSteps, suspect: Suspect) -> Numbers:
         numbers = np.full((4, steps.rows), np.nan)
         computed = ~np.asarray(getattr(error, "steps", [True] * steps.step_count))
         if computed.any():
-            part = trace(steps.of_steps(computed), suspect)
+            part = compute(steps.of_steps(computed), suspect)
             rows = part.values, part.baseline, part.scale, part.group
             numbers[:, computed[steps.step_of]] = rows
         return Numbers(*numbers)
@@ -199,10 +203,9 @@ def trace(steps: LoggedSteps, suspect: Suspect) -> Numbers:
     return Numbers(values, baseline, scale, traced.group.numpy())
 
 
-def fit(ruler: Ruler, suspect: Suspect) -> Fit:
-    """How the suspect lies with the log; steps that it cannot compute do not
-    fit."""
-    return ruler.fit(trace(ruler.steps, suspect))
+def fit(ruler: Ruler, computation: Computation) -> Fit:
+    """How it lies with the log; steps that it cannot compute do not fit."""
+    return ruler.fit(compute(ruler.steps, computation))
 
 
 def verdict_of(suspect: Suspect, steps: LoggedSteps, asked: Asked) -> str:
@@ -243,7 +246,7 @@ def mixes_strides(suspect: Suspect, steps: LoggedSteps) -> bool:
     both kinds is enough. Where each step has one kind, it takes more than two steps,
     and mixed are exactly those in which a prompt has fewer rows than the stride, or
     that have fewer prompts than others."""
-    traced, settings, batch = trace(steps, suspect), suspect.settings, steps.batch
+    traced, settings, batch = compute(steps, suspect), suspect.settings, steps.batch
     assert traced.group is not None
     kept = ((batch.tokens > 0) & batch.scored).numpy() & np.isfinite(traced.values)
     if settings.mask_no_eos:

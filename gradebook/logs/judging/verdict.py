@@ -18,8 +18,12 @@ from gradebook.logs.judging.fit import REWARDS, SCORES, WRITTEN, distance
 from gradebook.logs.judging.judge import OFF, Judgement
 from gradebook.logs.judging.reading import COMPUTATIONS, REJECTS, ROLES, Reading
 from gradebook.logs.judging.search import quiet, search
-from gradebook.logs.judging.space import compute
-from gradebook.logs.judging.suspects import HOW_ROWS_COUNT, Suspect, main_column
+from gradebook.logs.judging.suspects import (
+    HOW_ROWS_COUNT,
+    Suspect,
+    compute,
+    main_column,
+)
 
 if TYPE_CHECKING:
     from gradebook.logs.read.log import Log
