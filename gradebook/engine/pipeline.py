@@ -95,6 +95,9 @@ def run(engine: Engine, batch: Batch) -> Trace:
     in an evaluation all rows but the first of each prompt.
     Raises GradebookError where a stage cannot be computed (whitening
     fewer than two tokens).
+
+    >>> run(CORRECT, Batch(prompt=[0, 0, 1], reward=[1, 3, 8])).baseline.tolist()
+    [2.0, 2.0, 8.0]
     """
     keep = grouping.present(batch)
     if bool(keep.all()):
