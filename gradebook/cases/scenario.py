@@ -282,12 +282,9 @@ def case(name: str) -> Scenario:
     Raises GradebookError as `load` does."""
     if not is_start(name):
         return load(name)
-    if name == SANDBOX:
-        shipped = load(FOLDER / SANDBOX / "blank.toml")
-    else:
-        together = {case.name: case for case in combinations()}
-        shipped_name = name.removeprefix(f"{SANDBOX}-")
-        shipped = together.get(shipped_name) or load(shipped_name)
+    stem = "blank" if name == SANDBOX else name.removeprefix(f"{SANDBOX}-")
+    path = FOLDER / SANDBOX / f"{stem}.toml"
+    shipped = load(path if path.exists() else stem)
     return replace(shipped, name=name, controls=SETTINGS)
 
 

@@ -98,9 +98,5 @@ def said(error: GradebookError) -> str:
     """An error in the words of the page."""
     if not error.expected:
         return str(error)
-    where = title(error.key)
-    if error.row is not None:
-        where += f", row {error.row}"
-    value = f", found {error.found}" if error.found else ""
-    lead = f"{error.message}: " if error.message else ""
-    return f"{where}: {lead}expected {error.expected}{value}"
+    row = "" if error.row is None else f", row {error.row}"
+    return f"{title(error.key)}{row}: {error.at(key='', row=None)}"
