@@ -220,10 +220,10 @@ def differences(rows: Sequence[dict], shipped: Sequence[dict]) -> list[str]:
 
     before = {key(line): compared(line) for line in shipped}
     return [
-        f"{key(line)}: {name} is {value}, was {before.get(key(line), {}).get(name)}"
+        f"{key(line)}: {name} is {value}, was {old}"
         for line in rows
         for name, value in compared(line).items()
-        if before.get(key(line), {}).get(name) != value
+        if (old := before.get(key(line), {}).get(name)) != value
     ]
 
 

@@ -99,11 +99,8 @@ class Probe:
             lines.append(f"That {word} what was declared: {asked}.")
         lines.append("Laws:")
         for name, answer in self.laws.items():
-            why = (
-                self.shown[name].sentence
-                if name in self.shown
-                else law_check.words(name)
-            )
+            broken = self.shown.get(name)
+            why = broken.sentence if broken else law_check.words(name)
             lines.append(f"  {answer}: {why}")
         for name, shown in self.bugs.items():
             lines.append(f"{bug(name).title} gives these numbers: {shown.sentence}")
@@ -252,7 +249,7 @@ def rounding(settings: Settings, exact: bool, step: Step) -> list[float]:
     rewards' size over the deviation that divides."""
     groups = groups_of(step)
     scored = [[r for r in group if r is not None] for group in groups]
-    spacing = 16 * 2**-24 * max(1e-3, *map(abs, flat(scored)), 0.0)
+    spacing = 16 * 2**-24 * max([1e-3, *map(abs, flat(scored))])
     allowed: list[float] = []
     for group, rewards in zip(groups, scored):
         divisor = 1.0
