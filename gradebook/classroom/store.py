@@ -49,7 +49,7 @@ MOST_SEATS = 500
 GONE = 60.0
 """Seconds after which a silent seat no longer counts as in the room."""
 LOOKED = -1
-"""The choice of a seat that looked at the answer: no vote."""
+"""The choice of a seat that looked at the answer: no vote. The pages say SKIPPED."""
 
 
 def hashed(token: str) -> str:
@@ -178,8 +178,13 @@ def opened(url: str = "") -> Engine:
         url = f"sqlite:///{folder / 'rooms.db'}"
     if url.startswith("sqlite"):
         # SQLite has one writer, and who finds it busy only tries again. Here they
-        # wait for the one connection.
-        engine = create_engine(url, poolclass=QueuePool, pool_size=1, max_overflow=0)
+        # wait for the one connection, however long the queue is.
+        queue: dict[str, Any] = {
+            "pool_size": 1,
+            "max_overflow": 0,
+            "pool_timeout": None,
+        }
+        engine = create_engine(url, poolclass=QueuePool, **queue)
         event.listen(engine, "connect", _set_up_sqlite)
         event.listen(engine, "begin", _begin_sqlite)
     else:
