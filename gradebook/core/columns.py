@@ -269,6 +269,8 @@ def whole(cell: Any) -> int:
 
 def flag(cell: Any) -> bool:
     """True or False from a cell. Raises GradebookError saying why not."""
+    if isinstance(cell, bool):
+        return cell
     word = label(cell, "true or false").lower()
     if word not in FLAGS:
         raise refuse("true or false", as_text(cell))
