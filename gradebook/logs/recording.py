@@ -155,6 +155,7 @@ def recording(
             schema, batches, cut = _batches(source)
             facts = StreamFacts.model_validate_json(schema.metadata[KEY.encode()])
             steps = [StepFacts.model_validate_json(said[KEY]) for _, said in batches]
+            names = tuple(name for name in schema.names if name in KNOWN)
         except Exception:  # as varied as the damage
             problems.append(f"{name}: damaged, or its first step is cut off")
             continue
@@ -166,7 +167,6 @@ def recording(
         if declared not in (None, facts.declared):
             error = refuse(f"{declared}", facts.declared, "declared")
             raise error.inside(source.name)
-        names = tuple(name for name in schema.names if name in KNOWN)
         columns = names if declared is None else tuple(n for n in columns if n in names)
         declared = facts.declared
         for column, kind in facts.types.items():
