@@ -14,16 +14,12 @@ from pydantic_core import to_jsonable_python
 from gradebook.cases.scenario import bug
 from gradebook.core.formatting import short
 from gradebook.core.lazy_pandas import pd
+from gradebook.logs.judging import suspects
 from gradebook.logs.judging.fit import REWARDS, SCORES, WRITTEN, distance
 from gradebook.logs.judging.judge import OFF, Judgement
 from gradebook.logs.judging.reading import COMPUTATIONS, REJECTS, ROLES, Reading
 from gradebook.logs.judging.search import quiet, search
-from gradebook.logs.judging.suspects import (
-    HOW_ROWS_COUNT,
-    Suspect,
-    compute,
-    main_column,
-)
+from gradebook.logs.judging.suspects import Suspect
 
 if TYPE_CHECKING:
     from gradebook.logs.read.log import Log
@@ -233,8 +229,8 @@ def _matches(j: Judgement) -> str:
     return first + (f", within {rounding[j.level]}" if j.level in rounding else "")
 
 
-def _titles(suspects: Sequence[Suspect]) -> str:
-    return " or ".join(s.record.title for s in suspects)
+def _titles(bugs: Sequence[Suspect]) -> str:
+    return " or ".join(s.record.title for s in bugs)
 
 
 def _condition(asks: Sequence[Suspect], named: str = "") -> str:
@@ -263,7 +259,8 @@ def named_as(column: str, columns: Columns, counting: bool) -> tuple[str, str]:
 
 def _suspect(j: Judgement, s: Suspect, columns: Columns) -> str:
     record, frame = s.record, j.frame
-    column, counting = main_column(record), record.stage in HOW_ROWS_COUNT
+    column = suspects.main_column(record)
+    counting = record.stage in suspects.HOW_ROWS_COUNT
     means = _means(column, columns, counting)
     if j.verdict == "asks" and (counting or record.proof == "column"):
         confirm = "--column {}={}".format(*named_as(column, columns, counting))
@@ -324,8 +321,8 @@ def near_miss(j: Judgement) -> str:
     reading, share = j.candidates.nearest or (None, 0)
     if reading is None or share <= 0.02:
         return ""
-    values, allowed = compute(steps, reading).values, ruler.base + ruler.written
-    misses = distance(values, steps.advantage) > 10 * allowed
+    values = suspects.compute(steps, reading).values
+    misses = distance(values, steps.advantage) > 10 * (ruler.base + ruler.written)
     fitting = f"{(~misses).sum():,} of the {steps.rows:,} rows"
     near = f"Near miss: {reading.title} fits {fitting}."
     fits_again = 1 + np.flatnonzero(misses[:-1] & ~misses[1:])
