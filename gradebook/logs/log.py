@@ -74,7 +74,9 @@ def check_log(
         steps = logged(log.table, log.columns, reading)
         ruler = ruler_of(steps, log.types, places)
         j = judge(ruler, asked, lambda: tell(1.0, steps.step_count))
-        return _verdict(read, reading, j)
+        verdict = _verdict(read, reading, j)
+        log.table = pd.DataFrame()  # the judgement holds the rows
+        return verdict
 
     verdict = checked()
     if verdict.verdict == "none fits" and verdict.log.by_row:
