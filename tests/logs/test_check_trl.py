@@ -36,11 +36,11 @@ def rows_of(name):
 )
 def test_a_log_is_correct_under_the_settings_of_its_run(name, estimator, weights):
     found = check_log([LOGS / name], weights=weights)
-    assert (found.verdict, found.settings["ddof"]) == ("correct", 1)
+    assert (found.verdict, found.judgement.settings["ddof"]) == ("correct", 1)
     assert "groups are 4 rows each, by position" in found.notes
     assert found.residual < 1e-5
     if estimator:
-        assert (found.estimator, found.settings["eps"]) == (estimator, 1e-4)
+        assert (found.estimator, found.judgement.settings["eps"]) == (estimator, 1e-4)
     else:
         assert any("normalize_then_sum" in note for note in found.notes)
     if weights:
