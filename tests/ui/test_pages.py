@@ -183,11 +183,11 @@ def test_a_flat_case_has_its_circles_on_the_zero_line():
 
 def test_a_challenge_is_solved_by_an_edit_or_shown(visit):
     page = visit("partial_groups")
-    missing = "The faulty advantage of row 10 is \u22120.4797."
-    assert page.board["challenge"]["missing"] == missing
+    assert page.board["challenge"]["live"] == "row 10: \u22120.480"
     page.cell(11, reward="0")
     challenge = page.board["challenge"]
     assert challenge["solved"] and not challenge["shown"]
+    assert challenge["live"] == "row 10: +1.306"
     # The verdict is of the case as it came.
     assert page.board["box"]["verdict"]["text"] == ["+1.000", "\u22120.480"]
     page.press("reset").edit({"do": "next"})

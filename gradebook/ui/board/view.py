@@ -35,10 +35,19 @@ from torch import Tensor
 
 from gradebook.analysis import challenges
 from gradebook.analysis.comparison import same
+from gradebook.cases.case import OF_ENGINES, Agree, Bounds, Challenge, Differ
 from gradebook.cases.scenario import bug
 from gradebook.core.batch import Batch
 from gradebook.core.columns import COLUMNS, number
-from gradebook.core.formatting import flips, minus, pair, plain, settled, signed
+from gradebook.core.formatting import (
+    counted,
+    flips,
+    minus,
+    pair,
+    plain,
+    settled,
+    signed,
+)
 from gradebook.engine.pipeline import Trace
 from gradebook.output import panels
 from gradebook.ui.parts.drafts import SKIPPED, Draft, Guess, Progress
@@ -320,8 +329,32 @@ def challenge(draft: Draft, progress: Progress) -> dict[str, Any] | None:
         "solved": not missing,
         "shown": number in shown,
         "missing": minus(missing),
+        "live": minus(_live(draft, task)),
         "row": rows[0] if len(rows) == 1 else None,
     }
+
+
+ADVANTAGES = (*OF_ENGINES, "correct shift", "faulty shift")
+"""Of a condition: what is read off an engine's advantage."""
+
+
+def _live(draft: Draft, task: Challenge) -> str:
+    """The number that decides the challenge, with as many digits as on the board; ""
+    where it is no advantage."""
+    both = draft.comparison
+    for condition in task.solved:
+        if isinstance(condition, (Agree, Differ)):
+            count = int((both.differs("advantage") | both.differs("gradient")).sum())
+            return f"{counted(count, 'row')} {'differs' if count == 1 else 'differ'}"
+        if isinstance(condition, Bounds) and condition.of in ADVANTAGES:
+            rows = condition.some or condition.every
+            row = rows[0] if isinstance(rows, tuple) else draft.scenario.focus
+            if row >= both.batch.rows:
+                return f"no row {row}"
+            correct, faulty = (t.advantage[row] for t in (both.correct, both.faulty))
+            texts = pair(float(correct), float(faulty))
+            return f"row {row}: {texts[condition.of.startswith('faulty')]}"
+    return ""
 
 
 def path(draft: Draft, covered: bool) -> dict[str, Any]:

@@ -1,5 +1,6 @@
-// The challenge: one line at the foot of the board, with what is missing. On a phone
-// it stands in the sheet, with a slider for the one reward that it lets the reader edit.
+// The challenge: one line at the foot of the board, with its state and the number
+// that decides it. On a phone it stands in the sheet, with a slider for the one reward
+// that it lets the reader edit.
 
 import { button, html, prose, set } from "./dom.js";
 
@@ -46,7 +47,7 @@ export class ChallengeLine {
   }
 
   now(challenge) {
-    const { at, count, goal, allowed, hint, insight, solved, shown, missing } = challenge;
+    const { at, count, goal, allowed, hint, insight, solved, shown, live, missing } = challenge;
     const { board } = this;
     const put = (act) => () => {
       this.hinted = null;
@@ -64,11 +65,13 @@ export class ChallengeLine {
       links.push(link("Show a solution", put("solution"), "Undo brings your batch back."));
     else if (!solved) links.push(link("Hint", hints));
     if (count > 1 && (solved || hinted)) links.push(link("Next", put("next")));
+    const state = solved ? (shown ? "shown" : "\u2713 solved") : "not yet";
     const words = solved && insight ? insight : hinted ? hint || allowed : goal;
     const pill = html("span", {
       class: `pill${solved ? (shown ? " shown" : " solved") : ""}`,
       role: "status",
-      text: missing || (shown ? "shown" : "\u2713 solved"),
+      title: missing || null,
+      text: live ? `${state} \u00b7 ${live}` : state,
     });
     return [
       html("span", { class: "quiet", text: `Challenge ${at + 1} of ${count}` }),
