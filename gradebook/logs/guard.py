@@ -1,15 +1,8 @@
 """Guard: judges each training step as it is trained.
 
-    guard = gradebook.Guard(declared={"estimator": "grpo"}, action="raise")
-    for step in range(steps):
-        ...
-        guard.step(step, prompt=uid, reward=reward, advantage=advantage,
-                   mask=response_mask)
-
 On a healthy step only the declared computation runs. Where the trainer's
-advantages are not what it gives, everything else is tried, and the guard
-says what they match. Without a declaration it warns only of what no
-declaration could excuse.
+advantages are not what it gives, everything else is tried. Without a declaration
+the guard warns only of what no declaration could excuse.
 """
 
 from __future__ import annotations
@@ -33,8 +26,6 @@ from gradebook.logs.judging.search import quiet, search
 from gradebook.logs.judging.verdict import sentence_of
 from gradebook.logs.logged_steps import to_logged
 from gradebook.logs.recorder import StepRows, step_rows
-
-ACTIONS = ("warn", "raise")
 
 KEPT = 6
 """So many readings that fitted the steps before are tried first."""
@@ -74,15 +65,7 @@ class Finding:
 
 
 class WrongAdvantages(RuntimeError):
-    """Raised by a guard whose action is "raise". `finding` has the facts.
-
-    >>> guard = Guard(declared={"estimator": "dr_grpo"}, action="raise")
-    >>> try:
-    ...     guard.step(7, prompt=[0, 0], reward=[1.0, 3.0], advantage=[-1.0, 0.5])
-    ... except WrongAdvantages as wrong:
-    ...     print(wrong.finding.verdict)
-    none fits
-    """
+    """Raised by a guard whose action is "raise". `finding` has the facts."""
 
     def __init__(self, finding: Finding) -> None:
         super().__init__(str(finding))
@@ -93,8 +76,7 @@ class Guard:
     """Judges each step's rows, until it has found something.
 
     declared  what the trainer was configured with, by the names of
-              gradebook.Settings, or {"estimator": ...}. Without it, the
-              guard warns only of what structure proves
+              gradebook.Settings, or {"estimator": ...}
     action    "warn"; "raise" a WrongAdvantages; or a function that is
               called with the Finding. The last two need `declared`
 
@@ -114,9 +96,8 @@ class Guard:
         declared: Mapping[str, Any] | None = None,
         action: str | Callable[[Finding], object] = "warn",
     ) -> None:
-        if action not in ACTIONS and not callable(action):
-            expected = f"{', '.join(ACTIONS)} or a function"
-            raise refuse(expected, action, "action")
+        if action not in ("warn", "raise") and not callable(action):
+            raise refuse("warn, raise or a function", action, "action")
         self.declared = dict(declared or {})
         if action != "warn" and not self.declared:
             configured = 'what the trainer was configured with: {"estimator": "grpo"}'
@@ -141,12 +122,9 @@ class Guard:
             if not self._warned:
                 self._warned = True
                 reason = str(error) or type(error).__name__
-                warnings.warn(
-                    f"gradebook could not judge step {step}: {reason}. Training"
-                    " goes on; further such steps are not told.",
-                    RuntimeWarning,
-                    stacklevel=2,
-                )
+                text = f"gradebook could not judge step {step}: {reason}. Training"
+                text += " goes on; further such steps are not told."
+                warnings.warn(text, RuntimeWarning, stacklevel=2)
         if self.finding is None:
             return None
         if callable(self.action):

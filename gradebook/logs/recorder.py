@@ -1,15 +1,9 @@
 """Recorder: writes each training step to a folder.
 
-    with gradebook.Recorder("run-7", declared={"estimator": "grpo"}) as rec:
-        for step in range(steps):
-            ...
-            rec.step(step, prompt=uid, reward=reward, advantage=advantage,
-                     mask=response_mask)
-
-Each process writes one Arrow IPC stream, and each step is one batch of it,
-handed to the operating system at once: a killed process loses at most the step
-that it was writing. `gradebook check FOLDER` reads the folder with nothing
-guessed, also while the run goes on.
+Each process writes Arrow IPC streams, and each step is one batch, handed to the
+operating system at once: a killed process loses at most the step that it was
+writing. `gradebook check FOLDER` reads the folder with nothing guessed, also
+while the run goes on.
 """
 
 from __future__ import annotations
@@ -22,7 +16,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from numbers import Integral
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -33,9 +27,6 @@ from gradebook.core.batch import as_tensor, read_cells, refuse_rows
 from gradebook.core.columns import COLUMNS as OF_BATCH
 from gradebook.core.errors import GradebookError, choice, refuse
 from gradebook.logs.judging.reading import asked_of
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 COLUMNS = (
     *(n for n, column in OF_BATCH.items() if n != "step" and column.kind != "list"),
@@ -49,9 +40,8 @@ Float = Literal["float64", "float32", "float16", "bfloat16"]
 
 
 class StreamFacts(BaseModel):
-    """What a stream says of itself: which process wrote it, when its recorder
-    started, what the trainer was configured with, and column -> the float type that
-    it handed over."""
+    """What a stream says of itself: its process, when the recorder started, and
+    what was declared; column -> the float type that the trainer handed over."""
 
     format: Literal[2] = 2
     rank: int
@@ -74,8 +64,7 @@ class Recorder:
 
     folder    where the files go; several processes may share it
     declared  what the trainer was configured with, by the names of
-              gradebook.Settings, or {"estimator": ...}; the check compares
-              with it
+              gradebook.Settings, or {"estimator": ...}
     rank      this process's number, 0 ..; ranks is how many there are. The
               check judges a step when every rank's part is there
     prompts   "global" where a prompt has one label on every rank; "per
@@ -84,16 +73,14 @@ class Recorder:
               goes on: the recorder warns once, and writes what went wrong
               into the folder (problems-rank00000.txt)
 
-    A run that is resumed may record into the same folder: where it repeats
-    a step, the later rows count. Raises GradebookError for a bad argument
-    here, strict or not.
+    A resumed run may record into the same folder: where it repeats a step, the
+    later rows count. Raises GradebookError for a bad argument here, strict or not.
 
     >>> from tempfile import TemporaryDirectory
+    >>> rows = {"prompt": [0, 0], "reward": [1.0, 3.0]}
     >>> with TemporaryDirectory() as folder:
     ...     with Recorder(folder, declared={"estimator": "dr_grpo"}) as record:
-    ...         record.step(
-    ...             0, prompt=[0, 0], reward=[1.0, 3.0], advantage=[-1.0, 1.0]
-    ...         )
+    ...         record.step(0, advantage=[-1.0, 1.0], **rows)
     ...     len(os.listdir(folder))
     1
     """
@@ -122,28 +109,24 @@ class Recorder:
             declared=dict(declared or {}),
             types={},
         )
-        self._schema: pa.Schema | None = None  # of the stream that is open
         self._writer: Any = None
-        self._file: pa.OSFile | None = None
+        self._schema: Any = None  # of the writer's stream
         self._streams = 0
         self._warned = False
         self._closed = False
 
     def step(self, step: int, **columns: Any) -> None:
-        """Writes one step's rows.
+        """Writes one step's rows: tensors of any device and float type, arrays or
+        lists.
 
-        step       the training step's number
-        prompt     [R] labels: whole numbers or strings
+        prompt, rollout, text  [R] labels: whole numbers or strings
         reward     [R] numbers; NaN or None where nothing scored the row
         advantage  [R], or [R, T] with `mask`
         mask       [R, T] the response mask; or length [R] instead
-        eos, scored          [R] true or false
-        rollout, text        [R] labels
-        rank                 [R], or one number: the process that holds the
-                             row; default this recorder's rank
-        steps, kept_steps    [R] transitions of the episode
-
-        Tensors of any device and float type, arrays and lists are welcome.
+        eos, scored            [R] true or false
+        rank       [R], or one number: the process that holds the row; default
+                   this recorder's rank
+        steps, kept_steps      [R] transitions of the episode
         """
         with self._going_on(step):
             if self._closed:
@@ -163,8 +146,7 @@ class Recorder:
         self.close()
 
     def _write(self, rows: StepRows) -> None:
-        """Writes a step as a batch, with the stream's facts; to a new stream where
-        its columns are others, or where the last write failed."""
+        """To a new stream where columns are others, or the last write failed."""
         import pyarrow as pa  # a guard does without
 
         columns: dict[str, Any] = dict(rows.columns)
@@ -181,39 +163,30 @@ class Recorder:
         }
         facts = self._facts.model_copy(update={"types": rows.types})
         batch = pa.record_batch(arrays, metadata={KEY: facts.model_dump_json()})
-        schema = self._schema
-        if not schema or not schema.equals(batch.schema, check_metadata=True):
+        schema = batch.schema
+        if self._writer is None or not schema.equals(self._schema, check_metadata=True):
             self._end_stream()
             self.folder.mkdir(parents=True, exist_ok=True)
             name = f"rank{rank:05d}-{session}-{self._streams:05d}.arrows"
             self._streams += 1
-            # An OSFile has no buffer: what is written survives the process.
-            self._file = pa.OSFile(str(self.folder / name), "wb")
-            self._writer = pa.ipc.new_stream(self._file, batch.schema)
-            self._schema = batch.schema
+            # Without a buffer: what is written survives the process.
+            self._writer = pa.ipc.new_stream(str(self.folder / name), schema)
+            self._schema = schema
         written = time.time_ns()
         of_step = StepFacts(step=rows.step, written=written, by_token=rows.by_token)
-        metadata = {KEY: of_step.model_dump_json()}
-        try:
-            self._writer.write_batch(batch, custom_metadata=metadata)
-        except BaseException:
-            self._writer = None  # the file ends in the middle of a batch
-            self._end_stream()
-            raise
+        # A stream is given up where a write ends in the middle of a batch.
+        writer, self._writer = self._writer, None
+        writer.write_batch(batch, custom_metadata={KEY: of_step.model_dump_json()})
+        self._writer = writer
 
     def _end_stream(self) -> None:
-        writer, self._writer, self._schema = self._writer, None, None
-        try:
-            if writer is not None:
-                writer.close()
-        finally:
-            if self._file is not None:
-                self._file.close()
+        writer, self._writer = self._writer, None
+        if writer is not None:
+            writer.close()
 
     @contextmanager
     def _going_on(self, step: Any) -> Iterator[None]:
-        """Unless it is strict, says what goes wrong inside, in the folder and once
-        on the screen."""
+        """Says what goes wrong inside, in the folder and once on the screen."""
         try:
             yield
         except Exception as error:
@@ -227,21 +200,16 @@ class Recorder:
                     file.write(text.replace("\n", " ") + "\n")
             if not self._warned:
                 self._warned = True
-                warnings.warn(
-                    f"gradebook could not record {text}. Training goes on;"
-                    " further problems are only written to the folder.",
-                    RuntimeWarning,
-                    stacklevel=4,
-                )
+                text = f"gradebook could not record {text}. Training goes on;"
+                text += " further problems are only written to the folder."
+                warnings.warn(text, RuntimeWarning, stacklevel=4)
 
 
 @dataclass(frozen=True, eq=False)
 class StepRows:
     """The rows of one training step as columns.
 
-    columns   name -> array [R], the step's number too; reward and advantage are
-              float32 or float64 and NaN where a row has none; labels are int64 or
-              strings; flags are bool; the others int64
+    columns   name -> array [R], step too; a reward that is missing is NaN
     by_token  some row's tokens have different advantages: the row has their mean
     types     name -> the float type that the trainer handed over
     """
@@ -257,21 +225,14 @@ class StepRows:
 
 
 def step_rows(step: Any, arguments: Mapping[str, Any]) -> StepRows:
-    """Checks what a trainer handed over for one step.
-
-    Raises GradebookError naming the argument and the row: a step that is no
-    number, columns of different lengths, an infinite reward, a mask of another
-    shape, a label that is neither a whole number nor a string, an unknown
-    argument.
-    """
+    """What a trainer handed over for one step. Raises GradebookError naming the
+    argument and the row."""
     whole = isinstance(step, Integral) and not isinstance(step, bool)
     if not whole or abs(int(step)) >= 2**53:
         raise refuse("a whole number below 2**53", step, "step")
     cells = {name: cell for name, cell in arguments.items() if cell is not None}
     for name in cells:
-        if name not in COLUMNS:
-            expected, found = f"one of {', '.join(COLUMNS)}", "an unknown argument"
-            raise GradebookError(key=name, expected=expected, found=found)
+        choice(name, COLUMNS, name)
     for name in ("prompt", "reward", "advantage"):
         if name not in cells:
             raise GradebookError(key=name, expected="a value a row", found="nothing")
@@ -308,8 +269,7 @@ def step_rows(step: Any, arguments: Mapping[str, Any]) -> StepRows:
 
 
 def _floats(key: str, value: Any) -> tuple[Tensor, Any]:
-    """Numbers as a tensor of float32 or float64, None as NaN, and the float type
-    they came in."""
+    """Numbers, None as NaN, and the float type that they came in."""
     if isinstance(value, np.ndarray) and value.dtype == object:
         value = value.tolist()
     if isinstance(value, (list, tuple)):
@@ -324,11 +284,9 @@ def _by_row(advantage: Tensor, mask: Tensor | None) -> tuple[Tensor, bool]:
     """Advantages a token, [R, T], as one a row: the mean over the unmasked
     tokens, 0 for a row without any; and whether some row has several."""
     if mask is None or advantage.shape != mask.shape:
-        shape = "the response mask's shape"
-        shape += f" {list(mask.shape)}" if mask is not None else " (a mask)"
-        raise GradebookError(
-            key="advantage", expected=shape, found=f"shape {list(advantage.shape)}"
-        )
+        masked = "a mask" if mask is None else f"the mask's shape {list(mask.shape)}"
+        shape = f"shape {list(advantage.shape)}"
+        raise GradebookError(key="advantage", expected=masked, found=shape)
     tokens = torch.where(mask, advantage, 0).double()
     mean = tokens.sum(-1) / mask.sum(-1).clamp(min=1)
     same = tokens.isclose(mean[:, None], rtol=1e-9, atol=0, equal_nan=True)

@@ -26,16 +26,14 @@ class Recording:
     rows are read where `frame` is called.
 
     parts     where the rows of each step and rank stand, in order: step, rank,
-              source, batch (its number in that stream), rows; with ranks (how
-              many there were), session (when that recorder started), written
-              (when the step was recorded) and by_token (some row's advantages
-              differ between its tokens)
+              source, batch (its number in that stream), rows; ranks, session,
+              written and by_token are as the recorder wrote them
     declared  what the trainer was configured with
     types     column -> the float type that the trainer handed over, the
               coarsest one where steps differ
     columns   the columns that every step has
-    problems  lines that recorders wrote where something went wrong, files
-              that cannot be read, and last steps that are cut off
+    problems  what recorders noted, files that cannot be read, and last steps
+              that are cut off
     """
 
     parts: pd.DataFrame
@@ -58,9 +56,8 @@ class Recording:
         return self.parts[~self.parts["step"].isin([*self.missing()])]
 
     def split(self, count: int) -> list[Recording]:
-        """At most `count` recordings of whole steps, one after the other,
-        of about as many rows each. Raises GradebookError for a count below
-        1."""
+        """At most `count` recordings of whole steps, one after the other, of about
+        as many rows each. Raises GradebookError for a count below 1."""
         if count < 1:
             raise refuse("1 or more", count, "count")
         parts = self._whole()
@@ -97,11 +94,8 @@ class Recording:
                     tables.append(pa.Table.from_batches([batch]).select(self.columns))
             return to_frame(pa.concat_tables(tables, promote_options="permissive"))
         except Exception as error:  # as varied as the damage
-            raise GradebookError(
-                file=file,
-                expected="what the recorder wrote",
-                found=shown(str(error), 120),
-            ) from error
+            damage, expected = shown(str(error), 120), "what the recorder wrote"
+            raise GradebookError(file=file, expected=expected, found=damage) from error
 
 
 def _batches(source: Source) -> tuple[pa.Schema, list[Any], bool]:
@@ -119,12 +113,9 @@ def _batches(source: Source) -> tuple[pa.Schema, list[Any], bool]:
             return stream.schema, batches, True
 
 
-def recording(
-    paths: Iterable[str | Path | Source] | str | Path,
-) -> Recording | None:
-    """The recording in these files or folders; none where there is none.
-
-    Raises GradebookError where files declare different settings.
+def recording(paths: Iterable[str | Path | Source] | str | Path) -> Recording | None:
+    """The recording in these files or folders; None where there is none. Raises
+    GradebookError where files declare different settings.
 
     >>> import gradebook
     >>> from tempfile import TemporaryDirectory
@@ -160,10 +151,8 @@ def recording(
             problems.append(f"{name}: damaged, or its first step is cut off")
             continue
         if cut:
-            problems.append(
-                f"{name}: cut off behind its first {len(batches)} steps (the run was"
-                " killed, or is writing the next one now)"
-            )
+            text = f"{name}: cut off behind its first {len(batches)} steps"
+            problems.append(f"{text} (the run was killed, or is writing now)")
         if declared not in (None, facts.declared):
             error = refuse(f"{declared}", facts.declared, "declared")
             raise error.inside(source.name)
@@ -171,25 +160,18 @@ def recording(
         declared = facts.declared
         for column, kind in facts.types.items():
             types[column] = max(kind, types.get(column, kind), key=FLOATS.index)
-        parts += [
-            {
-                **facts.model_dump(include={*PROCESS}),
-                **step.model_dump(),
-                "source": source,
-                "batch": number,
-                "rows": batches[number][0].num_rows,
-            }
-            for number, step in enumerate(steps)
-        ]
+        stream = facts.model_dump(include={*PROCESS}) | {"source": source}
+        for number, (step, (batch, _)) in enumerate(zip(steps, batches)):
+            place = {"batch": number, "rows": batch.num_rows}
+            parts.append(stream | step.model_dump() | place)
     if declared is None:
         return None
     return Recording(_latest(parts), declared, types, columns, tuple(problems))
 
 
 def _latest(batches: list[dict[str, Any]]) -> pd.DataFrame:
-    """The latest part of each rank and step. Where the recorder of one rank
-    was started again since another rank wrote its part, that part is of the
-    run that is being repeated, and does not count."""
+    """The latest part of each rank and step, but for one that was written before
+    another rank's recorder was started again: it is of the run that is repeated."""
     names = [*PROCESS, *StepFacts.model_fields, "source", "batch", "rows"]
     parts = pd.DataFrame(batches, columns=names)
     first = parts.groupby("rank")["session"].transform("min")
