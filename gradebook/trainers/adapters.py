@@ -10,8 +10,6 @@ from gradebook.trainers.cut import Function
 
 
 class Adapter:
-    """A trainer's package, and its functions."""
-
     def __init__(self, trainer: str, package: str, *functions: Function) -> None:
         self.trainer, self.package, self.functions = trainer, package, functions
 

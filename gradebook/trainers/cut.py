@@ -1,9 +1,8 @@
 """Cuts a trainer's function out of its file by name, without an import.
 
-The function's syntax tree is compiled together with what it names: other
-definitions of its file, definitions that it imports from its own package, and
-real modules of torch, NumPy and the standard library. What cannot be found
-raises NotCut: the function is then not measured.
+Its syntax tree is compiled together with what it names: other definitions of its
+file, what it imports from its own package, and real modules of torch, NumPy and
+the standard library. What cannot be found raises NotCut, and is not measured.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from copy import copy
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
-from types import CodeType
+from types import CodeType, SimpleNamespace
 from typing import Any
 from unittest.mock import MagicMock
 
@@ -53,11 +52,9 @@ STUBS: dict[str, Any] = {
 
 class Module(dict):
     """One file: the globals of its definitions, each of which is made when its
-    name is asked for first."""
+    name is asked for first. `others` are the files of the package by path."""
 
-    def __init__(
-        self, path: str, files: Files, others: dict[str, Module] | None = None
-    ) -> None:
+    def __init__(self, path: str, files: Files, others: dict | None = None) -> None:
         super().__init__(STUBS)
         text = files(path)
         if text is None:
@@ -146,10 +143,9 @@ class Module(dict):
         whole = self._file(f"{folder}/{name}.py" if name else f"{folder}.py")
         if whole is not None:
             return _Namespace(whole)
-        for path in (f"{folder}.py", f"{folder}/__init__.py"):
-            there = self._file(path) if name else None
-            if there is not None:
-                return there[name]
+        for path in (f"{folder}.py", f"{folder}/__init__.py") if name else ():
+            if (file := self._file(path)) is not None:
+                return file[name]
         raise NotCut(f"{self.path} needs {module}")
 
     def _file(self, path: str) -> Module | None:
@@ -159,7 +155,7 @@ class Module(dict):
 
 
 class _Namespace:
-    """A module of the trainer's package, as `import a.b as c` gives it."""
+    """A file as a module, as `import a.b as c` gives it."""
 
     def __init__(self, module: Module) -> None:
         self._module = module
@@ -232,13 +228,8 @@ def _statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
 
 @dataclass(frozen=True)
 class Cut:
-    """A function that was found: call it with named settings.
-
-    run    the function, or its statements
-    module its file
-    where  file:line
-    name   its name in the file
-    """
+    """A function that was found, or statements of it, in a file; `where` is
+    file:line."""
 
     run: Callable[..., Any]
     module: Module
@@ -248,14 +239,12 @@ class Cut:
     def trainer(self, nested: str = "", **attributes: Any) -> Any:
         """Stands for a trainer's `self` or its configuration: these attributes,
         itself under the names in `nested`, and the methods of its class."""
-        return _Trainer(self.module, nested, attributes)
+        trainer = _Trainer(_module=self.module, **attributes)
+        vars(trainer).update(dict.fromkeys(nested.split(), trainer))
+        return trainer
 
 
-class _Trainer:
-    def __init__(self, module: Module, nested: str, attributes: Mapping) -> None:
-        of_self = dict.fromkeys(nested.split(), self)
-        vars(self).update(of_self, **attributes, _module=module)
-
+class _Trainer(SimpleNamespace):
     def __getattr__(self, name: str) -> Any:
         method, _ = self._module.method("." + name)
         return partial(method, self)
@@ -272,10 +261,8 @@ class Function:
                statements of it; the first that is there counts
     default    whether a user meets it without choosing it
     since, before  the versions it is good for
-    untold     laws that these numbers cannot tell, as what stands for a
-               missing library rounds differently
-    settings   what `call` is given beside the rows; "name=value" in `setting`
-               is one
+    untold     laws that a stand-in for a missing library rounds too differently for
+    settings   what `call` is given beside the rows; "name=value" in `setting` is one
 
     Text may hold {name}, the setting's first word, and in `reached` any setting.
     """
@@ -339,9 +326,7 @@ class Function:
         return rows.by_prompt(values.tolist())
 
 
-def at(
-    reached: str, *places: str, **settings: Any
-) -> Callable[[Callable[..., Any]], partial[Function]]:
+def at(reached: str, *places: str, **settings: Any) -> Callable[[Callable], partial]:
     """Makes a call the functions that stand at one of these places: each is given
     its setting, what is declared, and more of what a Function has."""
     every = {"reached": reached, "places": places, **settings}
