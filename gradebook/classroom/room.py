@@ -16,17 +16,8 @@ from typing import Any
 from sqlalchemy import delete, func, select, update
 from sqlalchemy.orm import Session, selectinload, sessionmaker
 
-from gradebook.classroom.store import (
-    GONE,
-    LOOKED,
-    MOST_SEATS,
-    NOBODY,
-    Position,
-    Room,
-    Seat,
-    hashed,
-    opened,
-)
+from gradebook.classroom import store
+from gradebook.classroom.store import GONE, LOOKED, Position, Room, Seat, hashed
 from gradebook.core.errors import GradebookError, refuse
 
 ALPHABET = "CDFGHJKMNPQRTVWX34679"
@@ -34,9 +25,7 @@ ALPHABET = "CDFGHJKMNPQRTVWX34679"
 LENGTH = 6
 """Characters of a room's code: 21 to the power of 6 is 86 million codes."""
 MOST_ROOMS = 1000
-MOST_QUESTIONS = 200
 MOST_CHOICES = 20
-LONGEST_LINK = 65_536
 KEPT = 23 * 3600.0
 """Seconds that a room is kept after its last sign of life. Each server deletes
 silent rooms every ten minutes, so none is kept for more than a day."""
@@ -54,7 +43,7 @@ class Rooms:
     """
 
     def __init__(self, url: str = "") -> None:
-        self.engine = opened(url)
+        self.engine = store.opened(url)
         self._begin = sessionmaker(self.engine, expire_on_commit=False).begin
         self._known: dict[str, tuple[float, Room]] = {}
         self._wrote: Counter[str] = Counter()
@@ -111,7 +100,7 @@ class Rooms:
             room = _locked(database, code)
             if not _seat(database, code, seat).heard:
                 _require(not room.locked, "room", "a room that is not locked")
-                most = MOST_SEATS if room.most is None else room.most
+                most = store.MOST_SEATS if room.most is None else room.most
                 is_free = _count(database, Seat, *learners) < most
                 _require(is_free, "room", f"at most {most} learners")
             taken = Seat(code=code, seat=hashed(seat), heard=now, question=question)
@@ -137,12 +126,10 @@ class Rooms:
         with self._changed(code) as (database, room):
             mine = _seat(database, code, seat)
             before = mine.votes.get(question)
-            fits = before is not None or len(mine.votes) < MOST_QUESTIONS
             for holds, expected in (
                 (question not in room.revealed, "a vote before the reveal"),
                 (mine.heard > 0, "a seat that has joined"),
                 (before != LOOKED, "a vote before a look at the answer"),
-                (fits, f"at most {MOST_QUESTIONS} questions"),
             ):
                 _require(holds, "vote", expected)
             mine.votes = {**mine.votes, question: choice}
@@ -211,14 +198,8 @@ class Rooms:
             room.revealed, room.place, room.ends = [], None, None
 
     def move(self, code: str, lead: str, *place: str) -> None:
-        """The lead stands at `place`: what a Position is made of, in its order.
-
-        Raises GradebookError for a link of more than LONGEST_LINK
-        characters.
-        """
+        """The lead stands at `place`: what a Position is made of, in its order."""
         position, room = Position(*place), self.read(code)
-        if len(position.link) > LONGEST_LINK:
-            raise refuse(f"at most {LONGEST_LINK} characters", "more", "link")
         if room is None or room.position != position:
             self.change(code, lead, place=vars(position))
 
@@ -268,7 +249,7 @@ def _locked(database: Session, code: str) -> Room:
 
 
 def _seat(database: Session, code: str, seat: str) -> Seat:
-    return database.get(Seat, (code, hashed(seat))) or NOBODY
+    return database.get(Seat, (code, hashed(seat))) or store.NOBODY
 
 
 def _count(database: Session, table: type[Room] | type[Seat], *where: Any) -> int:

@@ -14,22 +14,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import sqlalchemy as sql
 from platformdirs import user_data_path
-from sqlalchemy import (
-    JSON,
-    Column,
-    Connection,
-    Engine,
-    ForeignKey,
-    Integer,
-    QueuePool,
-    Table,
-    create_engine,
-    event,
-    inspect,
-    select,
-    text,
-)
 from sqlalchemy.orm import (
     DeclarativeBase,
     Mapped,
@@ -79,10 +65,13 @@ class Position:
 class Base(DeclarativeBase):
     """The tables of rooms."""
 
-    type_annotation_map = {dict[str, int]: JSON, dict[str, str]: JSON, list[str]: JSON}
+    in_json = (dict[str, int], dict[str, str], list[str])
+    type_annotation_map = dict.fromkeys(in_json, sql.JSON)
 
 
-versions = Table("gradebook_schema", Base.metadata, Column("version", Integer))
+versions = sql.Table(
+    "gradebook_schema", Base.metadata, sql.Column("version", sql.Integer)
+)
 
 
 class Seat(Base):
@@ -94,7 +83,7 @@ class Seat(Base):
 
     __tablename__ = "seats"
     code: Mapped[str] = mapped_column(
-        ForeignKey("rooms.code", ondelete="CASCADE"), primary_key=True
+        sql.ForeignKey("rooms.code", ondelete="CASCADE"), primary_key=True
     )
     seat: Mapped[str] = mapped_column(primary_key=True, index=True)
     leads: Mapped[bool] = mapped_column(default=False)
@@ -166,7 +155,7 @@ NOBODY = Seat(leads=False, heard=0.0, question="", follows=True, votes={})
 # The database
 
 
-def opened(url: str = "") -> Engine:
+def opened(url: str = "") -> sql.Engine:
     """The database, its tables made.
 
     url  '' for SQLite in the user's data folder
@@ -179,16 +168,12 @@ def opened(url: str = "") -> Engine:
     if url.startswith("sqlite"):
         # SQLite has one writer, and who finds it busy only tries again. Here they
         # wait for the one connection, however long the queue is.
-        queue: dict[str, Any] = {
-            "pool_size": 1,
-            "max_overflow": 0,
-            "pool_timeout": None,
-        }
-        engine = create_engine(url, poolclass=QueuePool, **queue)
-        event.listen(engine, "connect", _set_up_sqlite)
-        event.listen(engine, "begin", _begin_sqlite)
+        queue: dict[str, Any] = {"poolclass": sql.QueuePool, "pool_timeout": None}
+        engine = sql.create_engine(url, pool_size=1, max_overflow=0, **queue)
+        sql.event.listen(engine, "connect", _set_up_sqlite)
+        sql.event.listen(engine, "begin", _begin_sqlite)
     else:
-        engine = create_engine(url, pool_size=16)
+        engine = sql.create_engine(url, pool_size=16)
     with engine.begin() as database:
         _make_tables(database)
     return engine
@@ -200,24 +185,24 @@ def _set_up_sqlite(connection: Any, _record: object) -> None:
         connection.execute(f"PRAGMA {setting}")
 
 
-def _begin_sqlite(connection: Connection) -> None:
+def _begin_sqlite(connection: sql.Connection) -> None:
     # Whoever will write takes its place at once: two readers that both go on to
     # write could only fail.
     connection.exec_driver_sql("BEGIN IMMEDIATE")
 
 
-def _make_tables(database: Connection) -> None:
+def _make_tables(database: sql.Connection) -> None:
     if database.dialect.name == "postgresql":
-        lock = text("SELECT pg_advisory_xact_lock(:key)")
+        lock = sql.text("SELECT pg_advisory_xact_lock(:key)")
         database.execute(lock, {"key": ONE_AT_A_TIME})
-    if inspect(database).has_table(versions.name):
-        version = database.execute(select(versions.c.version)).scalar_one()
+    if sql.inspect(database).has_table(versions.name):
+        version = database.execute(sql.select(versions.c.version)).scalar_one()
         if version > VERSION:
             raise refuse(f"version {VERSION}", version, "database")
         if version == VERSION:
             return
         for table in ("drafts", "votes", "reveals", "leads", "seats", "rooms"):
-            database.execute(text(f"DROP TABLE IF EXISTS {table}"))
+            database.execute(sql.text(f"DROP TABLE IF EXISTS {table}"))
         versions.drop(database)
     Base.metadata.create_all(database)
     database.execute(versions.insert().values(version=VERSION))

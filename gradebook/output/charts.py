@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from itertools import product
+from itertools import groupby, product
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +29,8 @@ ABOVE: dict[str, Any] = {"x": 0, "y": 1, "yanchor": "bottom"}
 """Where a legend stands."""
 
 Figure = dict[str, Any]
+Values = Sequence[Sequence[Sequence[float]]]
+"""Of a measure, [updates][E][S]; NaN for a seed that diverged."""
 
 
 class Ready(BaseFigure):
@@ -79,28 +81,22 @@ def scatter(mode: str, x: Sequence[Any], y: Sequence[Any], **more: Any) -> Figur
 
 FRAMES = 20
 """Pictures from the start to the end of a run that plays."""
-AT_ONCE = {"frame": {"duration": 60, "redraw": False}, "transition": {"duration": 0}}
+PACE = {"frame": {"duration": 60, "redraw": False}, "transition": {"duration": 0}}
 PLAY: Figure = ABOVE | {
     "type": "buttons",
     "x": 1,
     "xanchor": "right",
     "showactive": False,
-    "buttons": [{"label": "Play", "method": "animate", "args": [None, AT_ONCE]}],
+    "buttons": [{"label": "Play", "method": "animate", "args": [None, PACE]}],
 }
 """Plays the finished run."""
 
 
 def curves_figure(
-    updates: Sequence[int],
-    seeds: Sequence[Sequence[Sequence[float]]],
-    names: Sequence[str],
-    measured: Measure,
+    updates: Sequence[int], seeds: Values, names: Sequence[str], measured: Measure
 ) -> Figure:
     """Thin lines for seeds, thick ones for their means, with a button that plays the
-    run.
-
-    seeds  [frames][E][S], NaN for a seed that diverged
-    """
+    run."""
     every = max(1, (len(updates) - 1) // FRAMES)
     stops = [*range(every + 1, len(updates), every), len(updates)]
     figure = charted(
@@ -117,9 +113,7 @@ def curves_figure(
 
 
 def _curves(
-    updates: Sequence[int],
-    seeds: Sequence[Sequence[Sequence[float]]],
-    names: Sequence[str],
+    updates: Sequence[int], seeds: Values, names: Sequence[str]
 ) -> list[Figure]:
     styles = ((CORRECT, "solid", "circle"), (FAULTY, "dash", "diamond-open"))
     traces: list[Figure] = []
@@ -216,16 +210,13 @@ def map_figure(
     moves = moves.where(~(moves.abs() <= DUST), 0)
     largest = moves.abs().nan_to_num(0, 0).max().clamp(min=DUST)
     shades = (moves.abs() / largest).clamp(max=1).sqrt() * moves.sign()
-    firsts = [r for r in range(count) if r == 0 or prompts[r - 1] != prompts[r]]
-    blocks = [range(*ends) for ends in zip(firsts, [*firsts[1:], count])]
+    blocks = [[*rows] for _, rows in groupby(range(count), prompts.__getitem__)]
     ticks = list(range(0, count, max(1, math.ceil(count / 16))))
     rows = {"tickvals": ticks, "showgrid": False, "fixedrange": True}
     data, axes, shapes = [], {}, []
     for column, (name, across) in enumerate(zip(names, ("x", "x2"))):
-        leaks = (maps.leaked != 0).tolist() if column else [[False] * count] * count
-        for i, j in product(range(count), repeat=2):
-            if leaks[i][j]:
-                shapes.append(_frame(across, [i], [j], FAULTY, 3))
+        leaks = maps.leaked.nonzero().tolist() if column else []
+        shapes += [_frame(across, [i], [j], FAULTY, 3) for i, j in leaks]
         for down, right in product(blocks, repeat=2):
             if prompts[down[0]] == prompts[right[0]]:
                 shapes.append(_frame(across, down, right, GREY, 1.5))
@@ -238,6 +229,12 @@ def map_figure(
             **rows,
         )
         texts = [[signed(move) for move in line] for line in moves[column].tolist()]
+        hover = [
+            [f"row {j} moves row {i} by {text}" for j, text in enumerate(line)]
+            for i, line in enumerate(texts)
+        ]
+        for i, j in leaks:
+            hover[i][j] += "<br>a leak"
         heatmap = {
             "type": "heatmap",
             "name": name,
@@ -251,13 +248,7 @@ def map_figure(
             "ygap": 2,
             "text": [[t[0] if t[0] in "+−" else "" for t in line] for line in texts],
             "texttemplate": "%{text}" if cell >= 16 else "",
-            "hovertext": [
-                [
-                    f"row {j} moves row {i} by {text}" + "<br>a leak" * leaks[i][j]
-                    for j, text in enumerate(line)
-                ]
-                for i, line in enumerate(texts)
-            ],
+            "hovertext": hover,
             "hoverinfo": "text",
         }
         data.append(heatmap)

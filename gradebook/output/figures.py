@@ -24,16 +24,8 @@ from gradebook.cases.scenario import bug, by_stage, by_trainer
 from gradebook.core.batch import Batch
 from gradebook.core.formatting import plain, settled, signed
 from gradebook.engine.pipeline import CORRECT, run
-from gradebook.output.panels import (
-    PARTS_OF_LOSS,
-    Panel,
-    squashes,
-    stage_panel,
-    summary,
-    symlog,
-    telling,
-    written,
-)
+from gradebook.output import panels
+from gradebook.output.panels import Panel, stage_panel, telling, written
 from gradebook.output.rendering import rendered
 
 MOST = 40
@@ -83,7 +75,7 @@ def stage_figure(
     prompts = prompts or [str(p) for p in comparison.batch.prompt.tolist()]
     digits, numbers, labels = 3, [*map(str, rows)], prompts
     if stage == "loss":
-        digits, numbers, labels = 6, [""] * 3, [*PARTS_OF_LOSS.values()]
+        digits, numbers, labels = 6, [""] * 3, [*panels.PARTS_OF_LOSS.values()]
     left_out = len(whole.correct) - len(rows)
     title = f"{stage}: ● {names[0]}, ◇ {names[1]}"
     title += f"; {left_out} more rows are not drawn" if left_out else ""
@@ -178,7 +170,7 @@ def thumbnail(panel: Panel, width: int, height: int) -> Figure:
 def _axis(
     panel: Panel, low: float, high: float, left: float, right: float
 ) -> Callable[[float], float]:
-    scale = symlog if squashes(panel) else float
+    scale = panels.symlog if panels.squashes(panel) else float
     start, reach = scale(low), scale(high) - scale(low)
 
     def x(value: float) -> float:
@@ -230,7 +222,7 @@ class Shown(Comparison):
         lead = f"The engines part at the stage {first}. " if first else ""
         return rendered(
             "notebook.html.jinja",
-            summary=lead + summary(telling(self)),
+            summary=lead + panels.summary(telling(self)),
             picture=Markup(rows_figure(self)),
             rows=rows,
             stages=stages,

@@ -4,6 +4,7 @@ file. What goes into HTML or SVG is escaped by itself."""
 from __future__ import annotations
 
 import json
+import re
 import textwrap
 from functools import cache
 from pathlib import Path
@@ -45,13 +46,8 @@ def rendered(template: str, **values: Any) -> str:
 def rich(text: object) -> Markup:
     """Text for HTML: spaces folded, true minus signs, and what stands
     between backticks as code."""
-    parts = minus(" ".join(str(text).split())).split("`")
-    if len(parts) % 2 == 0:
-        return Markup(escape("`".join(parts)))
-    return Markup("").join(
-        Markup("<code>{}</code>").format(part) if number % 2 else escape(part)
-        for number, part in enumerate(parts)
-    )
+    escaped = str(escape(minus(" ".join(str(text).split()))))
+    return Markup(re.sub("`([^`]+)`", r"<code>\1</code>", escaped))
 
 
 def toml(value: Any) -> str:

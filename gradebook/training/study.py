@@ -139,19 +139,17 @@ class Study(Part):
 
     def at(self, value: float) -> tuple[Environment, Conditions, Settings]:
         """The task, the conditions and the settings with the slider at `value`."""
-        name = self.slider.name
-        moved: dict[str, Any] = {name: value / 100 if self.slider.percent else value}
-        arguments, conditions, settings = {}, self.conditions, self.settings
+        name, conditions, settings = self.slider.name, self.conditions, self.settings
+        number = int(value) if name in AT_LEAST_ONE else value
+        moved: dict[str, Any] = {name: value / 100 if self.slider.percent else number}
+        arguments = self.arguments
         if name in tuple(settings):
-            if name in AT_LEAST_ONE:
-                moved = {name: int(value)}
             settings = replace(settings, **moved)
         elif hasattr(conditions, name):
             conditions = replace(conditions, **moved)
         else:
-            arguments = moved
-        task = ENVIRONMENTS[self.environment](**self.arguments | arguments)
-        return task, conditions, settings
+            arguments = arguments | moved
+        return ENVIRONMENTS[self.environment](**arguments), conditions, settings
 
 
 @dataclass(frozen=True)
@@ -198,7 +196,6 @@ class Effect:
     half_width       of its 95 % interval (Student's t)
     seeds            how many there are
     diverged         how many are left out
-    exact            every difference is exactly 0
     """
 
     correct: float
@@ -207,7 +204,11 @@ class Effect:
     half_width: float
     seeds: int
     diverged: int
-    exact: bool
+
+    @property
+    def exact(self) -> bool:
+        """Every difference is exactly 0."""
+        return self.difference == self.half_width == 0
 
     @property
     def kind(self) -> str:
@@ -236,7 +237,6 @@ def effect(correct: Sequence[float], faulty: Sequence[float]) -> Effect:
         half_width=half_width,
         seeds=count,
         diverged=len(correct) - count,
-        exact=not differences.any(),
     )
 
 
@@ -244,13 +244,10 @@ def t_quantile(level: float, freedom: int) -> float:
     """Student's t, by the expansion about the normal distribution
     (Abramowitz and Stegun 26.7.5); within 0.005 from 5 degrees on."""
     z = NormalDist().inv_cdf(level)
-    terms = (
-        z,
-        (z**3 + z) / 4,
-        (5 * z**5 + 16 * z**3 + 3 * z) / 96,
-        (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384,
-    )
-    return sum(term / freedom**n for n, term in enumerate(terms))
+    first = (z**3 + z) / 4
+    second = (5 * z**5 + 16 * z**3 + 3 * z) / 96
+    third = (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384
+    return z + first / freedom + second / freedom**2 + third / freedom**3
 
 
 def run_name(engine: str) -> str:

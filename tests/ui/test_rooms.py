@@ -151,7 +151,7 @@ def test_a_room_that_is_closed_full_or_locked_is_said(at, visit, room, monkeypat
     page = at("a-learner")
     rooms().change(room, "the-lead", locked=True)
     assert "not locked" in at("a-newcomer").text
-    monkeypatch.setattr("gradebook.classroom.room.MOST_SEATS", 0)
+    monkeypatch.setattr("gradebook.classroom.store.MOST_SEATS", 0)
     rooms().change(room, "the-lead", locked=False)
     assert "at most 0 learners" in at("a-newcomer").text
     rooms().close(room, "the-lead")

@@ -236,7 +236,6 @@ def _summary(mine: Desk, curves: Curves) -> str:
 def _numbers(mine: Desk, curves: Curves) -> dict[str, pd.DataFrame]:
     effects = [asdict(_effect(mine, curves, update)) for update in curves.updates]
     frame = pd.DataFrame(effects, pd.Index(curves.updates, name="updates"))
-    frame = frame.drop(columns="exact")
     names = dict(zip(("correct", "faulty"), mine.names), half_width="95 % interval ±")
     return {mine.study.measured.title: frame.rename(columns=names)}
 

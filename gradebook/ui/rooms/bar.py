@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
 
 import streamlit as st
@@ -19,14 +19,7 @@ from gradebook.cases.scenario import Scenario, load
 from gradebook.classroom.plan import CLOSING, OPENING, asked
 from gradebook.core.errors import GradebookError
 from gradebook.ui import keys
-from gradebook.ui.parts import drafts, plans, words
-from gradebook.ui.parts.address import (
-    bug_files,
-    carried,
-    page_files,
-    page_title,
-    presenting,
-)
+from gradebook.ui.parts import address, drafts, plans, words
 from gradebook.ui.parts.drafts import SKIPPED, Draft, Progress
 from gradebook.ui.parts.widget import choices
 from gradebook.ui.rooms import seat
@@ -138,7 +131,7 @@ def space(scenario: Scenario) -> None:
 def _lead(room: Room, name: str) -> Standing:
     """The lead's line and what the room says."""
     revealed = name in room.revealed
-    within = presenting() or not revealed  # within the one line
+    within = address.presenting() or not revealed  # within the one line
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(f"Room **{room.code}**, you lead.")
         if not name:
@@ -146,9 +139,8 @@ def _lead(room: Room, name: str) -> Standing:
         label, key = ("Undo the reveal", "hide") if revealed else ("Reveal", "reveal")
         # No callback: a session that begins anew after its server was away
         # would lose a press that comes with its first run.
-        if st.button(
-            label, key=f"room-{key}", type="secondary" if revealed else "primary"
-        ):
+        kind: Any = "secondary" if revealed else "primary"
+        if st.button(label, key=f"room-{key}", type=kind):
             seat.act(key, name)
             st.rerun()
         if within:
@@ -213,8 +205,9 @@ def _learner(room: Room, name: str, text: str, scenario: Scenario | None) -> Sta
             " own.",
         )
         _leave_button()
-        if place and place.page in page_files() and place.question != name:
-            title = words.plain(page_title(page_files()[place.page]))
+        pages = address.page_files()
+        if place and place.page in pages and place.question != name:
+            title = words.plain(address.page_title(pages[place.page]))
             label = f"The lead is at “{title}”. Go there"
             go = partial(keys.SEEN.put, True)
             st.button(label, key="room-way", type="tertiary", on_click=go)
@@ -241,16 +234,17 @@ def follow(page: str) -> dict[str, str] | None:
     if mine.leads or not (mine.follows or seen is True):
         return None
     keys.SEEN.put(place.heading)
-    if place.page not in page_files():
+    pages = address.page_files()
+    if place.page not in pages:
         return None
     query = {}
-    if place.page in bug_files():
+    if place.page in address.bug_files():
         keys.CASES.get()[place.page] = place.question
         drafts.of(load(place.question)).stage = place.stage
     else:
         query = dict(parse_qsl(place.link, True))
     if place.page != page:
-        st.switch_page(page_files()[place.page], query_params=query | carried())
+        st.switch_page(pages[place.page], query_params=query | address.carried())
     return query
 
 
