@@ -145,7 +145,7 @@ def recording(paths: Iterable[str | Path | Source] | str | Path) -> Recording | 
         try:
             schema, batches, cut = _batches(source)
             facts = StreamFacts.model_validate_json(schema.metadata[KEY.encode()])
-            steps = [StepFacts.model_validate_json(said[KEY]) for _, said in batches]
+            steps = [StepFacts.model_validate_json(meta[KEY]) for _, meta in batches]
             names = tuple(name for name in schema.names if name in KNOWN)
         except Exception:  # as varied as the damage
             problems.append(f"{name}: damaged, or its first step is cut off")

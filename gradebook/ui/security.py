@@ -123,8 +123,8 @@ class Security:
         reads = not is_socket and asked.scope["method"] in ("GET", "HEAD")
         # A browser says so where a page of another site asks.
         origin, host = asked.headers.get("origin", ""), asked.headers.get("host")
-        own = origin in ("", *self._origins()) or urlsplit(origin).netloc == host
-        if not (own or reads):
+        is_ours = origin in ("", *self._origins()) or urlsplit(origin).netloc == host
+        if not (is_ours or reads):
             return _no(403, "another site's request")
         if asked.scope["path"] == own_path("/_stcore/metrics"):
             return _no(404, "not found")

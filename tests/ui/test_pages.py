@@ -9,6 +9,8 @@ import pytest
 
 import gradebook
 from gradebook.cases.scenario import variants
+from gradebook.core.errors import GradebookError
+from gradebook.ui.pages import home as home_page
 from gradebook.ui.pages.home import frame_data, thumbnail
 from gradebook.ui.parts.address import bug_files, page_title
 from gradebook.ui.parts.drafts import Guess, Progress
@@ -41,6 +43,16 @@ def number(text):
 def test_a_bugs_page_is_called_what_its_scenario_is():
     called = {name: page_title(file) for name, file in bug_files().items()}
     assert called == {bug: gradebook.load(bug).title for bug in gradebook.BUGS}
+
+
+@pytest.mark.parametrize(
+    ("text", "title"),
+    [("'Own bug: a fault.'\n", "Own bug"), ("import gradebook\n", "21_own_bug")],
+)
+def test_a_page_of_somebody_elses_has_a_title(tmp_path, text, title):
+    file = tmp_path / "21_own_bug.py"
+    file.write_text(text)
+    assert page_title(file) == title
 
 
 def check_numbers(page, case, numbers, marked):
@@ -179,6 +191,16 @@ def test_a_flat_case_has_its_circles_on_the_zero_line():
     """100.1 seven times: what rounding leaves in float64 is no advantage."""
     drawn, _ = thumbnail("float32_dust", True)
     assert {*re.findall(r'cx="([\d.]+)"', drawn)} == {"160.0"}
+
+
+def test_a_tile_stands_for_a_bug_whose_engine_stops(monkeypatch):
+    def stops(*_):
+        raise GradebookError(key="group", expected="whole groups", found=7)
+
+    monkeypatch.setattr(home_page, "compare", stops)
+    drawn, alt = thumbnail.__wrapped__("whole_batch", False)
+    assert (drawn.count("<circle"), drawn.count("<path")) == (7, 0)
+    assert alt == "The faulty trainer stops with an error on this batch."
 
 
 def test_a_challenge_is_solved_by_an_edit_or_shown(visit):

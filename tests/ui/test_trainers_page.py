@@ -103,6 +103,11 @@ def test_the_four_words():
     assert word == "not seen on these batches"
     assert "Last seen in TRL 1.5.1 (" in sentence
 
+    # One flag, measured with its default settings and with others: said once.
+    _, sentence = status("whole_batch", "miles-rl", "0.0.2")
+    assert sentence.count("`--advantage-estimator grpo` (the default)") == 1
+    assert "`--advantage-estimator grpo` (opt-in)" not in sentence
+
 
 def test_home_answers_for_all_bugs_at_once():
     at = script("from gradebook.ui.parts.report import affected_bugs\naffected_bugs()")

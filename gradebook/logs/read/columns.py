@@ -230,8 +230,8 @@ def _refuse(column: pd.Series, rows: np.ndarray, expected: str, to: Broken) -> N
     """Notes that the cells of `rows`, bool [R], are not what was expected."""
     wrong = column[rows]
     for (line, cell), empty in zip(wrong.items(), _empty(wrong)):
-        found, key = EMPTY if empty else shown(cell, 40), str(column.name)
-        error = GradebookError(key=key, line=line, expected=expected, found=found)
+        text, key = EMPTY if empty else shown(cell, 40), str(column.name)
+        error = GradebookError(key=key, line=line, expected=expected, found=text)
         to.setdefault(line, error)
 
 

@@ -15,6 +15,7 @@ from gradebook.analysis.comparison import Comparison, compare
 from gradebook.bugs import BUGS, swap
 from gradebook.cases.scenario import by_stage, load
 from gradebook.core.batch import Batch
+from gradebook.core.errors import GradebookError
 from gradebook.engine.pipeline import CORRECT, run
 from gradebook.output import figures
 from gradebook.output.panels import summary, telling
@@ -170,13 +171,14 @@ def thumbnail(name: str, covered: bool) -> tuple[str, str]:
     shows in a sentence; nothing faulty while it is covered."""
     scenario = load(name)
     batch, kind = scenario.batch(), scenario.telltale.kind
+    alt = "The correct engine's numbers. Predict the faulty ones."
     if not covered:
-        both = compare(swap(name), batch)
-        panel = telling(both, kind)
-        drawn = figures.thumbnail(panel, 320, 120)
-        return drawn, summary(panel)
+        try:
+            panel = telling(compare(swap(name), batch), kind)
+            return figures.thumbnail(panel, 320, 120), summary(panel)
+        except GradebookError:
+            alt = "The faulty trainer stops with an error on this batch."
     correct = run(CORRECT, batch)
     panel = telling(Comparison(batch, correct, correct), kind)
     panel = replace(panel, faulty=[math.nan] * batch.rows, flips=())
-    alt = "The correct engine's numbers. Predict the faulty ones."
     return figures.thumbnail(panel, 320, 120), alt

@@ -10,6 +10,7 @@ page; undo is the board's.
 
 from __future__ import annotations
 
+import ast
 import secrets
 from collections.abc import Callable, Mapping
 from functools import cache
@@ -80,7 +81,8 @@ def navigation() -> dict[str, list]:
 def page_title(file: Path) -> str:
     """What a page is called: its docstring up to the colon. To read all scenarios
     for their titles would delay a started server's first page."""
-    return file.read_text("utf-8").split('"""')[1].partition(":")[0]
+    doc = ast.get_docstring(ast.parse(file.read_text("utf-8"))) or file.stem
+    return doc.partition(":")[0].strip()
 
 
 def presenting() -> bool:

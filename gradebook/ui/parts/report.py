@@ -140,16 +140,19 @@ def status(bug: str, package: str, version: str) -> tuple[str, str]:
         sentence = f"If it is installed, {command} measures it. Last seen in {where}."
         return "not measured", sentence
     date = lines[0]["measured_on"]
-    ways = [
-        f"`{line['reached']}` ({'the default' if line['default'] else 'opt-in'})"
-        for line in lines
-        if bug in line["bugs"]
-    ]
+    ways: dict[str, bool] = {}
+    for line in lines:
+        if bug in line["bugs"]:
+            ways[line["reached"]] = line["default"] or ways.get(line["reached"], False)
     if not ways:
         where = last_seen(bug, package) or where
         sentence = f"{len(lines)} functions were measured on {date}."
         return "not seen on these batches", f"{sentence} Last seen in {where}."
-    sentence = f"Measured on {date}, with {'; '.join(dict.fromkeys(ways))}."
+    reached = "; ".join(
+        f"`{way}` ({'the default' if default else 'opt-in'})"
+        for way, default in ways.items()
+    )
+    sentence = f"Measured on {date}, with {reached}."
     if "fixed" in record_of(bug).status:
         sentence += " The report is marked fixed; this release shows it."
     return "seen", sentence

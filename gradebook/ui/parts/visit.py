@@ -26,7 +26,10 @@ if address.presenting():
     def leave() -> None:
         st.query_params.pop(address.PRESENT, None)
 
-    with st.container(horizontal=True, key="present-foot"):
+    foot = st.container(
+        horizontal=True, vertical_alignment="center", key="present-foot"
+    )
+    with foot:
         st.markdown("← and → change the stage, space reveals.")
         label = "Leave the presenter view"
         st.button(label, key="present-leave", on_click=leave, type="tertiary")
