@@ -10,7 +10,16 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from gradebook.cases import schema
-from gradebook.cases.schema import Count, Part, SettingName, between, one_of
+from gradebook.cases.schema import (
+    Count,
+    Flag,
+    Number,
+    Part,
+    SettingName,
+    Whole,
+    between,
+    one_of,
+)
 from gradebook.cases.table import Table
 from gradebook.core.columns import COLUMNS
 from gradebook.core.errors import GradebookError, choice, refuse
@@ -36,9 +45,9 @@ class Edits(Part):
     rows: tuple[Count, ...] = ()
     settings: tuple[Annotated[str, one_of("any", *Settings().keys())], ...] = ()
     most: Count = 0
-    add: bool = False
-    remove: bool = False
-    reorder: bool = False
+    add: Flag = False
+    remove: Flag = False
+    reorder: Flag = False
 
 
 OF_ENGINES = ("correct", "faulty", "correct size", "faulty size")
@@ -65,9 +74,9 @@ class Bounds(Part):
     of: Annotated[str, one_of(*OF_ENGINES, *OF_MOVES, *OF_ROWS, *OF_BATCH)]
     some: ChosenRows | None = None
     every: ChosenRows | None = None
-    least: float | None = None
-    most: float | None = None
-    among: tuple[float, ...] = ()
+    least: Number | None = None
+    most: Number | None = None
+    among: tuple[Number, ...] = ()
 
     def __post_init__(self) -> None:
         named = [key for key in ("some", "every") if getattr(self, key) is not None]
@@ -82,7 +91,7 @@ class Agree(Part):
     `within`, advantages at most that far apart are enough."""
 
     kind: Literal["agree"]
-    within: float | None = None
+    within: Number | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,7 +112,7 @@ class Equal(Part):
     column: Literal["reward", "tokens", "text"]
     within: Literal["prompt", "rollout", "batch"] = "prompt"
     rows: ChosenRows = "all"
-    equal: bool = True
+    equal: Flag = True
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,12 +134,12 @@ class Change(Part):
     another order, each by its number before. An added row has the last one's cells
     where it names none."""
 
-    row: int = -1
+    row: Whole = -1
     column: Annotated[str, one_of(*COLUMNS)] | None = None
     setting: SettingName | None = None
     value: Any = None
     add_row: dict[str, Any] | None = None
-    remove_row: int | None = None
+    remove_row: Whole | None = None
     order: tuple[Count, ...] | None = None
 
     def __post_init__(self) -> None:
@@ -185,7 +194,7 @@ class Challenge(Part):
 
 # What is known of a bug
 
-Limit = Annotated[float, Field(ge=-math.inf, allow_inf_nan=True)]
+Limit = Annotated[Number, Field(ge=-math.inf, allow_inf_nan=True)]
 """A number that may be infinite."""
 
 
@@ -229,10 +238,10 @@ class Prediction(Part):
 
     question: str
     choices: Annotated[tuple[str, ...], between(2, 4)]
-    answer: int
+    answer: Whole
     why: str
     said: tuple[str, ...]
-    places: tuple[float, ...] = ()
+    places: tuple[Number, ...] = ()
     regions: tuple[tuple[Limit, Limit], ...] = ()
 
     def __post_init__(self) -> None:
@@ -275,8 +284,8 @@ class Record(Part):
     """
 
     columns: tuple[str | Annotated[tuple[str, ...], between(2)], ...]
-    in_advantages: bool
-    couples_prompts: bool
+    in_advantages: Flag
+    couples_prompts: Flag
     phrase: str
     correct_phrase: str
     tells: str
@@ -295,5 +304,5 @@ class Expected(Part):
 
     correct: schema.Values | None = None
     faulty: schema.Values | None = None
-    correct_loss: float | None = None
-    faulty_loss: float | None = None
+    correct_loss: Number | None = None
+    faulty_loss: Number | None = None

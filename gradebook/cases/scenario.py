@@ -63,7 +63,7 @@ class Scenario(Reported):
     lesson: str
     settings: schema.SettingsTable
     rows: schema.Rows
-    focus: int
+    focus: schema.Whole
     prediction: parts.Prediction
     expected: parts.Expected
     status_note: str

@@ -20,6 +20,7 @@ from pydantic import (
     ConfigDict,
     Field,
     PlainValidator,
+    Strict,
     TypeAdapter,
     ValidationError,
 )
@@ -120,9 +121,13 @@ def check_index(key: str, index: int, count: int, of: str) -> None:
         raise refuse(f"0 to {count - 1}, an index into {of}", index, key)
 
 
-Count = Annotated[int, Field(ge=0, lt=2**31)]
+# Pydantic reads "6" and true as 6 and 1 unless a type is strict.
+Flag = Annotated[bool, Strict()]
+Whole = Annotated[int, Strict()]
+Number = Annotated[float, Strict()]
+Count = Annotated[Whole, Field(ge=0, lt=2**31)]
 NumberOrNone = Annotated[
-    float,
+    Number,
     Field(allow_inf_nan=True),
     BeforeValidator(lambda value: math.nan if value == "none" else value),
 ]

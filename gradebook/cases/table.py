@@ -57,10 +57,16 @@ class Table:
         mask, .. Raises as `of_columns`."""
         flat = list(map(_by_header, rows))
         first = flat[0] if flat else {}
-        for number, row in enumerate(flat):
-            for header in sorted(row.keys() ^ first.keys()):
-                expected = f"the columns of row 0: {', '.join(first)}"
-                raise refuse(expected, ", ".join(row), column_of(header), number)
+        for name in first:
+            if column_of(name) not in COLUMNS:
+                raise refuse("a column of a batch", name, name, 0)
+        for number, row in enumerate(rows):
+            for name in sorted(row.keys() ^ rows[0].keys()):
+                expected = f"the columns of row 0: {', '.join(rows[0])}"
+                raise refuse(expected, ", ".join(row), name, number)
+            if flat[number].keys() != first.keys():
+                expected = "as many flags as row 0 has"
+                raise refuse(expected, row["mask"], "mask", number)
         return cls.of_columns({h: [row[h] for row in flat] for h in first})
 
     @classmethod

@@ -19,7 +19,7 @@ from torch import optim
 from gradebook.bugs import BUGS
 from gradebook.cases import schema
 from gradebook.cases.scenario import FOLDER
-from gradebook.cases.schema import Count, Lesson, Part, one_of
+from gradebook.cases.schema import Count, Flag, Lesson, Number, Part, one_of
 from gradebook.core.errors import refuse
 from gradebook.core.settings import AT_LEAST_ONE, Settings
 from gradebook.training.environments import ENVIRONMENTS, MEASURES, Environment, Measure
@@ -62,11 +62,11 @@ class Conditions(Part):
     cut        share of the rollouts that are cut into one row a token
     """
 
-    lost: float = 0.0
-    sampler: float = 0.0
-    bonus: float = 0.0
-    unscored: float = 0.0
-    cut: float = 0.0
+    lost: Number = 0.0
+    sampler: Number = 0.0
+    bonus: Number = 0.0
+    unscored: Number = 0.0
+    cut: Number = 0.0
 
 
 @dataclass(frozen=True)
@@ -81,11 +81,11 @@ class Slider(Part):
     name: str
     label: str
     phrase: str
-    least: float
-    most: float
-    step: float
-    default: float
-    percent: bool = False
+    least: Number
+    most: Number
+    step: Number
+    default: Number
+    percent: Flag = False
 
     def in_words(self, value: float) -> str:
         """How a sentence begins: 'With 5 % of the rollouts lost'."""
