@@ -72,11 +72,10 @@ def check_log(
             return read
         reading = read_as_trl(log.table, log.columns, weights, group_size)
         steps = logged(log.table, log.columns, reading)
+        log.table = pd.DataFrame()  # the steps hold the rows
         ruler = ruler_of(steps, log.types, places)
         j = judge(ruler, asked, lambda: tell(1.0, steps.step_count))
-        verdict = _verdict(read, reading, j)
-        log.table = pd.DataFrame()  # the judgement holds the rows
-        return verdict
+        return _verdict(read, reading, j)
 
     verdict = checked()
     if verdict.verdict == "none fits" and verdict.log.by_row:
@@ -126,7 +125,7 @@ def _verdict(read: Verdict, reading: Reading, j: Judgement) -> Verdict:
     first = frame[frame["verdict"].isin(OFF)][:1]
     fitting = frame[frame["verdict"] == j.verdict] if j.estimator else frame[:0]
     unchecked, unchecked_bugs = _unchecked(steps.has)
-    notes = _notes(log, len(log.table) - steps.rows, ruler.advantage)
+    notes = _notes(log, reading.set_apart, ruler.advantage)
     bare = "advantage" not in steps.has
     return replace(
         read,

@@ -60,6 +60,11 @@ class Reading:
     notes: tuple[str, ...] = ()
 
     @property
+    def set_apart(self) -> int:
+        """How many rows are of evaluation, or of a group that it cut short."""
+        return 0 if self.training is None else int((~self.training).sum())
+
+    @property
     def asks_weights(self) -> bool:
         """The weights are assumed, and the rows do not confirm them."""
         return self.why == ASSUMED
