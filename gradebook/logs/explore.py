@@ -4,6 +4,8 @@ failing one as a test to keep, and what each engine would compute."""
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from operator import itemgetter
+from typing import Any
 
 import numpy as np
 
@@ -11,15 +13,15 @@ from gradebook.cases.scenario import Scenario, bug, load
 from gradebook.cases.state import State, start
 from gradebook.cases.table import MOST_ROWS, Table
 from gradebook.core.errors import refuse
-from gradebook.core.formatting import DUST, counted, signed
+from gradebook.core.formatting import DUST, counted, flips, signed
 from gradebook.core.lazy_pandas import pd
 from gradebook.core.settings import ESTIMATORS, Settings
 from gradebook.logs.judging import suspects
-from gradebook.logs.judging.fit import Ruler, apart, distance
+from gradebook.logs.judging.fit import Ruler, distance
 from gradebook.logs.judging.judge import OFF
 from gradebook.logs.judging.reading import Asked, Reading
 from gradebook.logs.judging.suspects import Suspect, compute
-from gradebook.logs.judging.verdict import Verdict, by_bug
+from gradebook.logs.judging.verdict import Verdict
 from gradebook.logs.logged_steps import LoggedSteps
 from gradebook.output.takehome import PytestFile, pytest_file
 
@@ -52,16 +54,9 @@ class StepRows:
 
 
 def worst_steps(verdict: Verdict, most: int = 10) -> pd.DataFrame:
-    """The steps that are furthest from the correct numbers, worst first;
-    without advantages, those on which the engines would differ most, with the
-    figures of the bug that flips most."""
-    frame, order = verdict.frame, ["correct_residual", "flips"]
-    if len(verdict.what_if):
-        would = verdict.what_if[verdict.what_if["rows_off"] > 0].drop_duplicates("step")
-        would = would.rename(columns={"largest": "correct_residual"})
-        off, order = would.merge(frame[["step", "groups"]], on="step"), order[::-1]
-    else:
-        off = frame[frame["verdict"].isin(OFF)]
+    """The steps that are furthest from the correct numbers, worst first."""
+    off = verdict.frame[verdict.frame["verdict"].isin(OFF)]
+    order = ["correct_residual", "flips"]
     return off.sort_values(order, ascending=False, kind="stable").head(most)
 
 
@@ -115,9 +110,10 @@ def _bug_of(verdict: Verdict, step: object) -> str:
     named = [bug for bug in judged["bug"] if bug]
     for asks in judged["asks"][judged["verdict"] == "other"]:
         named += asks
-    if not named and len(verdict.what_if):
-        there = verdict.what_if["step"].astype(str) == str(step)
-        named = verdict.what_if[there & (verdict.what_if["rows_off"] > 0)]["bug"]
+    if len(verdict.what_if):
+        would = verdict.what_if[verdict.what_if["rows_off"] > 0]
+        there = would["step"].astype(str) == str(step)
+        named += [*would["bug"][there], *would["bug"]]
     return next(iter(named), verdict.bug)
 
 
@@ -184,44 +180,47 @@ def failing_test(verdict: Verdict) -> PytestFile:
 def what_if(steps: LoggedSteps, asked: Asked) -> pd.DataFrame:
     """Where the faulty engines would differ from the correct one on these
     rows, under GRPO with the settings that were declared: one row for each bug
-    that the columns allow and each step, where all can be computed.
+    that the columns allow, where all can be computed, most flips first.
 
-    Columns: step, estimator, bug, rows_off, flips, groups_affected,
-    largest (the largest difference), row (where, counted from 0 in the
-    step), correct, faulty (the advantages of that row). Most flips first
-    within a step.
+    Columns: bug, estimator; steps, on which they differ, of how many; rows_off,
+    flips; where they differ most: step, row (counted from 0 in the step), largest
+    (the difference), correct, faulty (the advantages of that row).
     """
     if not asked.by_engine:
         return pd.DataFrame()
     settings = replace(ESTIMATORS["grpo"], **asked.declared)
-    parts: dict[str, pd.DataFrame] = {}
+    lines: dict[str, dict[str, Any]] = {}
     for suspect in suspects.suspects(steps, (settings,), group_size=asked.group_size):
-        if suspect.bug in parts:
+        if suspect.bug in lines:
             continue
         faulty = compute(steps, suspect).values
         correct = compute(steps, suspect.correct).values
-        if np.isfinite(faulty + correct).all():
-            off = distance(correct, faulty) > DUST
-            lines = pd.DataFrame(apart(steps, correct, faulty, off))
-            row = lines["row"].to_numpy() + steps.starts
-            parts[suspect.bug] = lines.assign(
-                step=steps.labels,
-                estimator=Reading.of(settings).title,
-                bug=suspect.bug,
-                rows_off=steps.total(off),
-                correct=correct[row],
-                faulty=faulty[row],
-            )
-    if not parts:
-        return pd.DataFrame()
-    lines = pd.concat(parts.values()).sort_values(["flips", "largest"], ascending=False)
-    return lines.sort_index(kind="stable").reset_index(drop=True)
+        if not np.isfinite(faulty + correct).all():
+            continue
+        away = distance(correct, faulty)
+        row = int(away.argmax())
+        step = steps.step_of[row]
+        lines[suspect.bug] = {
+            "bug": suspect.bug,
+            "estimator": Reading.of(settings).title,
+            "steps": np.count_nonzero(steps.worst(away) > DUST),
+            "of": steps.step_count,
+            "rows_off": np.count_nonzero(away > DUST),
+            "flips": np.count_nonzero(flips(correct, faulty)),
+            "step": steps.labels[step],
+            "row": row - steps.starts[step],
+            "largest": away[row],
+            "correct": correct[row],
+            "faulty": faulty[row],
+        }
+    most = itemgetter("flips", "rows_off", "largest")
+    return pd.DataFrame(sorted(lines.values(), key=most, reverse=True))
 
 
 def sentences(lines: pd.DataFrame) -> list[str]:
     """What each engine would compute, a sentence for each bug."""
     texts = []
-    for line in by_bug(lines).to_dict("records"):
+    for line in lines.to_dict("records"):
         name = bug(line["bug"]).title
         if not line["steps"]:
             same = f"{name}: both engines would give the same numbers"

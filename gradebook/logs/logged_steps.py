@@ -103,12 +103,6 @@ class LoggedSteps:
         """Largest of each step's values, [S]."""
         return np.maximum.reduceat(values, self.starts)
 
-    def first_at(self, values: np.ndarray, worst: np.ndarray) -> np.ndarray:
-        """int64 [S] the first row of each step that has its `worst`."""
-        hit = np.flatnonzero(values == worst[self.step_of])
-        step = self.step_of[hit]
-        return hit[np.unique(step, return_index=True)[1]]
-
     def total(self, values: np.ndarray) -> np.ndarray:
         """Sum of each step's values, [S]; flags are counted."""
         return np.add.reduceat(values * 1, self.starts)

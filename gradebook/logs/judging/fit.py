@@ -14,7 +14,6 @@ from functools import cached_property
 import numpy as np
 import torch
 
-from gradebook.core.formatting import flips
 from gradebook.logs.logged_steps import LoggedSteps
 
 BASE = 1e-5
@@ -35,9 +34,6 @@ nothing."""
 
 EXACT, SCORES, WRITTEN, REWARDS, NONE = range(5)
 """The levels, best first; NONE is no fit."""
-
-LOOKED_AT = 8_192
-"""So many numbers are looked at for their rounding."""
 
 TYPES = {"bfloat16": 2.0**-8, "float16": 2.0**-11}
 """Number types with few digits, and half their spacing."""
@@ -84,8 +80,7 @@ def rounding_of(values: np.ndarray, kind: str = "") -> Rounding:
     """
     if kind in TYPES:
         return Rounding.as_type(kind)
-    some = values[:: len(values) // LOOKED_AT + 1]
-    sizes = np.unique(np.abs(some[np.isfinite(some)]))
+    sizes = np.unique(np.abs(values[np.isfinite(values)]))
     sizes = sizes[(sizes > 0) & (sizes < 1e6)]
     telling = sizes[sizes * 64 != np.round(sizes * 64)]
     single = torch.from_numpy(sizes.astype("float32"))
@@ -234,24 +229,6 @@ def distance(values: np.ndarray, logged: np.ndarray) -> np.ndarray:
         same = np.isfinite(values[odd]) == np.isfinite(logged[odd])
         away[odd] = np.where(same, 0.0, np.inf)
     return away
-
-
-def apart(
-    steps: LoggedSteps, correct: np.ndarray, other: np.ndarray, off: np.ndarray
-) -> dict[str, np.ndarray]:
-    """How far two columns of advantages, float64 [R], are apart on each step, [S]:
-    the largest distance, the first row with it from 0, how many rows flip, and
-    how many groups have a row that is `off`, bool [R]."""
-    away, prompt = distance(correct, other), steps.batch.prompt_index.numpy()
-    largest = steps.worst(away)
-    affected = np.bincount(prompt, off) > 0
-    touched = np.bincount(steps.groups.step, affected, minlength=steps.step_count)
-    return {
-        "largest": largest,
-        "row": steps.first_at(away, largest) - steps.starts,
-        "flips": steps.total(flips(correct, other)),
-        "groups_affected": touched.astype("int64"),
-    }
 
 
 def ruler_of(

@@ -7,12 +7,12 @@ where no reading and no bug explains every step. R rows, S steps.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from gradebook.bugs import BUGS
+from gradebook.core.formatting import flips
 from gradebook.core.lazy_pandas import pd
 from gradebook.core.settings import Settings
 from gradebook.logs.judging import fit, search, suspects
@@ -119,17 +119,12 @@ def by_step(ruler: Ruler, asked: Asked) -> pd.DataFrame:
     """`gradebook.check`: each step judged by its own rows."""
     candidates, usable = search.search(ruler, asked), ~quiet(ruler.steps)
     good = candidates.level() <= WRITTEN
-    _ask(candidates, usable & good, sorted(candidates.readings, key=plainness))
+    likely = sorted(candidates.readings, key=plainness)
+    search.search_bugs(candidates, usable & good, beside=likely)
     search.search_bugs(candidates, usable & ~good)
     if (usable & ~good).any():
         search.find_lost_digits(candidates, np.flatnonzero(usable))
     return framed(Judgement("", candidates)).frame
-
-
-def _ask(c: Candidates, at: np.ndarray, readings: Sequence[Reading]) -> None:
-    """Searches the bugs that the steps `at` would be under a condition."""
-    table = suspects.settings_beside(c.asked, readings, c.steps)
-    search.search_bugs(c, at, table)
 
 
 def _whole(candidates: Candidates, at: np.ndarray) -> Judgement:
@@ -141,10 +136,10 @@ def _whole(candidates: Candidates, at: np.ndarray) -> Judgement:
     usable = np.isin(np.arange(steps.step_count), at)
     fitting = candidates.fitting(at, WRITTEN)
     if np.nan_to_num(np.abs(steps.advantage), nan=1.0).max() <= 1e-9:
-        _ask(candidates, usable, fitting)
+        search.search_bugs(candidates, usable, beside=fitting)
         return replace(unknown, why="all zero", asks=conditions_of(candidates, at))
     if fitting:
-        _ask(candidates, usable, fitting)
+        search.search_bugs(candidates, usable, beside=fitting)
         return _decided(unknown, at)
     left = usable & (candidates.level() > WRITTEN)
     search.search_bugs(candidates, left if left.any() else usable)
@@ -155,7 +150,7 @@ def _whole(candidates: Candidates, at: np.ndarray) -> Judgement:
     if change is None or j.verdict == "suspect" or rounded:
         return j
     step, *both = change
-    _ask(candidates, usable, both)
+    search.search_bugs(candidates, usable, beside=both)
     asks = conditions_of(candidates, at)
     return Judgement("asks", candidates, "", tuple(both), asks=asks, change=step)
 
@@ -301,8 +296,10 @@ def framed(whole: Judgement) -> Judgement:
         for step in range(steps.step_count)
     ]
     correct = _correct(whole, judged)
-    off = fit.distance(correct, steps.advantage) > 10 * candidates.ruler.base
-    columns = fit.apart(steps, correct, steps.advantage, off) | {
+    away = fit.distance(correct, steps.advantage)
+    off = away > 10 * candidates.ruler.base
+    groups_off = np.bincount(steps.batch.prompt_index.numpy(), off) > 0
+    columns = {
         "step": steps.labels,
         "verdict": [j.verdict for j in judged],
         "bug": [j.bug for j in judged],
@@ -310,10 +307,13 @@ def framed(whole: Judgement) -> Judgement:
         "asks": [tuple(s.bug for s in j.asks) for j in judged],
         "estimator": [j.estimator for j in judged],
         "residual": [j.residual for j in judged],
+        "correct_residual": steps.worst(away) if has_advantages else np.nan,
+        "row": [part.argmax() for part in np.split(away, steps.starts[1:])],
+        "flips": steps.total(flips(correct, steps.advantage)),
+        "groups_affected": np.bincount(steps.groups.step, groups_off).astype("int64"),
         "rows": steps.batch.step_rows.numpy(),
-        "groups": np.bincount(steps.groups.step, minlength=steps.step_count),
+        "groups": np.bincount(steps.groups.step),
     }
-    columns["correct_residual"] = columns["largest"] if has_advantages else np.nan
     frame = pd.DataFrame({name: columns[name] for name in COLUMNS})
     return replace(whole, frame=frame, correct=correct)
 

@@ -15,7 +15,6 @@ import numpy as np
 from gradebook.bugs import BUGS
 from gradebook.cases.scenario import Bug, bug
 from gradebook.core.lazy_pandas import pd
-from gradebook.core.settings import Settings
 from gradebook.logs.judging import space
 from gradebook.logs.judging import suspects as bugs
 from gradebook.logs.judging.fit import NONE, REWARDS, WRITTEN, Fit, Ruler, distance
@@ -95,8 +94,6 @@ def views(steps: LoggedSteps, asked: Asked) -> Iterator[Rows]:
         counting = ["ended"] if masked else ["flagged", "all"]
     clip = asked.declared.get("reward_clip")
     names = ["by prompt", *space.groupings(steps)]
-    if (space.originals(steps) != np.arange(steps.rows)).any():
-        names.append(space.COPIES)
     ways = [Reading("none", "none", grouping=name, clip=clip) for name in names]
     if clip is None:
         largest = float(np.abs(steps.batch.reward.numpy()).max(initial=0))
@@ -198,18 +195,19 @@ def _fitting(
 
 
 def search_bugs(
-    candidates: Candidates, at: np.ndarray, table: Sequence[Settings] | None = None
+    candidates: Candidates, at: np.ndarray, beside: Sequence[Reading] | None = None
 ) -> None:
-    """Adds the suspects that fit some of the steps `at`, bool [S], with their
-    fit on every step. `table`: the settings to try; all without one."""
+    """Adds the suspects that fit some of the steps `at`, bool [S], with their fit on
+    every step: those that these readings would be under a condition, or any."""
     if not at.any():
         return
     ruler, asked = candidates.ruler, candidates.asked
     part = ruler.of_steps(some_steps(ruler.steps, at, SAMPLE // 2))
     fits: dict[Suspect, Fit] = {}
-    if table is None:
+    if beside is None:
         tried = _under_all_settings(part.steps, asked, fits)
     else:
+        table = bugs.settings_beside(asked, beside, ruler.steps)
         tried = bugs.suspects(part.steps, table, group_size=asked.group_size)
     for each in tried:
         candidates.tick()

@@ -137,7 +137,7 @@ class Rows:
     @cached_property
     def groups(self) -> Sums:
         of = self.steps.batch.prompt_index.numpy()
-        if self.view.grouping not in ("by prompt", COPIES):
+        if self.view.grouping != "by prompt":
             of = groupings(self.steps).get(self.view.grouping, of)
         return Sums(of, self.counted)
 
@@ -313,6 +313,8 @@ def groupings(steps: LoggedSteps) -> dict[str, np.ndarray]:
     for name, of in labels.items():
         if not any(np.array_equal(of, other) for other in (prompt, *groups.values())):
             groups[name] = of
+    if (originals(steps) != np.arange(steps.rows)).any():
+        groups[COPIES] = prompt
     return groups
 
 

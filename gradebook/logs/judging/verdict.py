@@ -89,8 +89,7 @@ class Verdict:
         return 0 if self.verdict == "correct" and not partly else 2
 
     def to_json(self) -> str:
-        """Everything but what is told by step, as strict JSON; of
-        `what_if` the sums over the steps."""
+        """Everything but what is told by step, as strict JSON."""
         log, run, j = self.log, self.log.recording, self.judgement
         of_step = ("log", "judgement", "frame", "what_if")
         facts = {k: v for k, v in vars(self).items() if k not in of_step}
@@ -104,7 +103,7 @@ class Verdict:
             "empty_advantages": log.empty_advantages,
             "missing_ranks": run.missing() if run else {},
             "problems": run.problems if run else (),
-            "what_if": by_bug(self.what_if).to_dict("records"),
+            "what_if": self.what_if.to_dict("records"),
         }
         plain = to_jsonable_python(facts, inf_nan_mode="null", fallback=_plain)
         return json.dumps(plain, indent=2, allow_nan=False)
@@ -112,18 +111,6 @@ class Verdict:
 
 def _plain(value: object) -> object:
     return value.item() if isinstance(value, np.generic) else str(value)
-
-
-def by_bug(lines: pd.DataFrame) -> pd.DataFrame:
-    """What the engines would compute, one row for each bug, most flips first: they
-    differ on `steps` of `of`; row and numbers are those of the largest difference."""
-    if not len(lines):
-        return lines
-    each = lines.assign(off=lines["rows_off"] > 0).groupby("bug", sort=False)
-    table = lines.loc[each["largest"].idxmax()].set_index("bug")
-    table[["rows_off", "flips"]] = each[["rows_off", "flips"]].sum()
-    table = table.assign(steps=each["off"].sum(), of=each["off"].size()).reset_index()
-    return table.sort_values(["flips", "rows_off"], ascending=False, kind="stable")
 
 
 SAYS = {

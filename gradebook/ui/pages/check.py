@@ -217,8 +217,9 @@ def _steps(checking: Checking, verdict: Verdict) -> None:
     """One step that is opened, first the one that is furthest off."""
     by_label = {str(label): label for label in verdict.frame["step"].tolist()}
     if keys.widget(CHOSEN) not in by_label:
-        worst = worst_steps(verdict, 1)["step"].map(str)
-        keys.show(CHOSEN, [*worst, *by_label][0])
+        would_differ = verdict.what_if.get("step", ())
+        worst = [*worst_steps(verdict, 1)["step"], *would_differ, *by_label]
+        keys.show(CHOSEN, str(worst[0]))
     step = by_label[st.selectbox("Open a step", list(by_label), key=CHOSEN, width=240)]
     rows = _rows(checking, step)
     if rows is None:
