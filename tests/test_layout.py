@@ -47,7 +47,7 @@ def test_the_library_runs_where_neither_streamlit_nor_plotly_is_installed():
 import sys
 sys.modules["streamlit"] = sys.modules["plotly"] = None
 import gradebook
-from gradebook.training import __main__
+from gradebook.training import runs
 [getattr(gradebook, name) for name in gradebook.__all__]
 batch = gradebook.Batch([0, 0], [1, 3])
 for name in gradebook.BUGS:

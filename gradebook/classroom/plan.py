@@ -148,9 +148,9 @@ def plan(bugs: Iterable[str] = (), minutes: int = MINUTES) -> tuple[Step, ...]:
     return tuple(steps)
 
 
-def query(scenario: str, covered: bool = True) -> dict[str, str]:
-    """The link's parameters that open the case as it is."""
-    return encode(start(load(scenario)), covered)
+def query(scenario: str) -> dict[str, str]:
+    """The link's parameters that open the case as it is, covered."""
+    return encode(start(load(scenario)), covered=True)
 
 
 @lru_cache(maxsize=1024)

@@ -1,5 +1,9 @@
 """The training runs of a server: one at a time in a process beside it, and those
-that were trained in advance."""
+that were trained in advance.
+
+`python -m gradebook.training.runs` is that process, without the app or Streamlit;
+with `precompute` it writes the curves that are shipped.
+"""
 
 from __future__ import annotations
 
@@ -116,7 +120,7 @@ class Runs:
 def started() -> subprocess.Popen[bytes]:
     """The process. It ends when its input does, so it does not outlive its
     server."""
-    command = (sys.executable, "-m", "gradebook.training")
+    command = (sys.executable, "-m", "gradebook.training.runs")
     pipe = subprocess.PIPE
     return subprocess.Popen(command, stdin=pipe, stdout=pipe, cwd=PACKAGE.parent)
 
@@ -142,8 +146,7 @@ def shipped() -> dict[Run, Curves]:
 
 def precompute() -> None:
     """Trains all of them and writes SHIPPED."""
-    home = [Run(HOME_BUG, stop) for stop in STOPS]
-    content = {}
+    home, content = [Run(HOME_BUG, stop) for stop in STOPS], {}
     for run in [*map(default_run, studied()), *home]:
         curves = asdict(trained(run))
         for name, values in curves["values"].items():
@@ -151,3 +154,7 @@ def precompute() -> None:
             curves["values"][name] = exact.round(decimals=DIGITS).tolist()
         content[f"{run.bug} {run.value:g}"] = curves
     SHIPPED.write_text(json.dumps(content, separators=(",", ":")) + "\n", "utf-8")
+
+
+if __name__ == "__main__":
+    precompute() if sys.argv[1:] == ["precompute"] else serve()
