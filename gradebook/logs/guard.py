@@ -65,7 +65,15 @@ class Finding:
 
 
 class WrongAdvantages(RuntimeError):
-    """Raised by a guard whose action is "raise". `finding` has the facts."""
+    """Raised by a guard whose action is "raise". `finding` has the facts.
+
+    >>> guard = Guard(declared={"estimator": "dr_grpo"}, action="raise")
+    >>> try:
+    ...     guard.step(7, prompt=[0, 0], reward=[1.0, 3.0], advantage=[-1.0, 0.5])
+    ... except WrongAdvantages as wrong:
+    ...     print(wrong.finding.verdict)
+    none fits
+    """
 
     def __init__(self, finding: Finding) -> None:
         super().__init__(str(finding))

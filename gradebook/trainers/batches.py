@@ -1,36 +1,27 @@
-"""The batches that a probe calls a function on, rewards by prompt, and what the
-function answers.
+"""The batches that a probe calls a function on, and what the function answers.
 
-Each tells some computations apart that all others confuse. Random rewards are
-float32 numbers, so that a trainer of either precision is given the same ones;
-those near 100 have sums that float32 rounds.
+Each batch tells some computations apart that all others confuse. Random rewards are
+float32 numbers, the same in either precision; sums of those near 100 are rounded.
 """
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import torch
 
-from gradebook.cases.link import encode, query_string
-from gradebook.cases.scenario import SANDBOX, case
-from gradebook.cases.state import start
-from gradebook.cases.table import Table
 from gradebook.core.errors import GradebookError
-from gradebook.core.settings import Settings
 from gradebook.trainers.child import Unusable
 
 Rewards = list[list[Any]]
 """A number or None for each row, by prompt."""
-
 Advantages = list[list[float]]
-"""A number for each row, by prompt."""
 
 
 def flat(groups: Sequence[Sequence[Any]]) -> list[Any]:
@@ -89,34 +80,6 @@ LAW_BATCHES = (
     "a missing reward",
 )
 """The batches that the laws change."""
-
-
-def smallest(rewards: Rewards, shows: Callable[[Rewards], bool]) -> Rewards:
-    """A batch reduced greedily, as long as it `shows` the same."""
-    while (less := next(filter(shows, smaller(rewards)), None)) is not None:
-        rewards = less
-    return rewards
-
-
-def smaller(rewards: Rewards) -> Iterator[Rewards]:
-    """Batches that are a little smaller or rounder: a prompt less, a row less
-    in every prompt, a row less in one, a reward of 0 or 1."""
-
-    def instead(p: int, *groups: list[Any]) -> Rewards:
-        return [*rewards[:p], *groups, *rewards[p + 1 :]]
-
-    if len(rewards) > 1:
-        yield from map(instead, range(len(rewards)))
-    if min(map(len, rewards)) > 2:
-        yield [group[:-1] for group in rewards]
-    for p, group in enumerate(rewards):
-        if len(group) > 2:
-            for n in range(len(group)):
-                yield instead(p, group[:n] + group[n + 1 :])
-    for p, group in enumerate(rewards):
-        for n, reward in enumerate(group):
-            for rounder in (0, 1) if reward not in (0, 1, None) else ():
-                yield instead(p, [*group[:n], rounder, *group[n + 1 :]])
 
 
 @dataclass(frozen=True)
@@ -193,9 +156,7 @@ class Rows:
 
     groups     rewards by prompt: a number, None, or a list, one for each function
     size       the configured group size: that of the largest group
-    prompt     each row's prompt, a whole number
     functions  rewards [R, functions], NaN where one is missing
-    weights    one for each reward function
     """
 
     def __init__(
@@ -204,8 +165,7 @@ class Rows:
         weights: Sequence[float] | None = None,
         dtype: torch.dtype = torch.float32,
     ) -> None:
-        self.groups = groups
-        self.size = max(map(len, groups))
+        self.groups, self.size = groups, max(map(len, groups))
         self.prompt = [number for number, group in enumerate(groups) for _ in group]
         rows = [r if isinstance(r, (list, tuple)) else [r] for r in flat(groups)]
         each = [[math.nan if v is None else float(v) for v in row] for row in rows]
@@ -224,7 +184,6 @@ class Rows:
         return self.by_prompt(self.rewards.double().tolist())
 
     def by_prompt(self, rows: Sequence[Any]) -> list[list[Any]]:
-        """What each row has, by prompt."""
         values = iter(rows)
         return [[next(values) for _ in group] for group in self.groups]
 
@@ -250,29 +209,3 @@ class Rows:
             )
 
         return [[sample(reward) for reward in group] for group in self.lists()]
-
-
-SENT = ("baseline", "scale", "ddof", "eps", "lone_row", "spread_about")
-"""The settings that a link carries."""
-
-
-def sandbox(rewards: Rewards, settings: Settings, bug: str = "") -> str:
-    """The address of the page that shows the batch beside both engines."""
-    first = start(case(SANDBOX))
-    cells = {name: values[0] for name, values in first.table.values().items()}
-    rows = [
-        cells
-        | {"prompt": chr(65 + number), "reward": r or 0.0, "scored": r is not None}
-        | {"rollout": f"{chr(65 + number)}{n}"}
-        for number, group in enumerate(rewards)
-        for n, r in enumerate(group)
-    ]
-    changes = {name: settings[name] for name in SENT}
-    changes["group_size"] = max(map(len, rewards))
-    state = replace(
-        first,
-        table=Table.of(tuple(rows)),
-        settings=replace(first.settings, **changes),
-        bugs=(bug,) if bug else first.bugs,
-    )
-    return "sandbox?" + query_string(encode(state, covered=False))

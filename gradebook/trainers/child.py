@@ -15,12 +15,8 @@ from functools import partial
 from multiprocessing import get_context
 from typing import Any
 
-A_CALL = 5.0
-"""Seconds that a call may take."""
-
-STARTING = 60.0
-"""Seconds that the process may take to import what the function needs."""
-
+A_CALL, STARTING = 5.0, 60.0
+"""Seconds for a call, and for importing what the function needs."""
 HERE = (
     "The function cannot be loaded in another process, so it ran in this one,"
     " without a time limit."

@@ -31,12 +31,12 @@ def readings_of(answers: Sequence[Answer]) -> tuple[Reading, ...]:
     """The readings that give the advantages of all whole groups, the plainest
     first. Where there are none, those for groups whose deviation is far above
     any eps and any rounding."""
+
+    def spread(group: list[Any]) -> float:
+        return np.std(group) / max(1.0, *map(abs, group))
+
     whole = [a for a in answers if a.is_whole]
-    wide = [
-        a
-        for a in whole
-        if min(np.std(g) / max(1.0, *map(abs, g)) for g in a.rewards) > 0.05
-    ]
+    wide = [a for a in whole if min(map(spread, a.rewards)) > 0.05]
     for some in (whole, wide):
         pairs = [(a.rewards, a.advantages) for a in some]
         if pairs and (readings := _computations(json.dumps(pairs))):
@@ -46,9 +46,8 @@ def readings_of(answers: Sequence[Answer]) -> tuple[Reading, ...]:
 
 @lru_cache(256)
 def _computations(pairs: str) -> tuple[Reading, ...]:
-    """The readings that give the advantages of every batch of JSON text, the
-    plainest first, and of equally plain ones the nearest. Releases that answer
-    alike share one search."""
+    """The readings that give the advantages of every batch of JSON text, sorted.
+    Releases that answer alike share one search."""
     steps = as_steps(json.loads(pairs))
     candidates = search(Ruler(steps), Asked())
     fitting = candidates.fitting(~quiet(steps), WRITTEN)
@@ -77,8 +76,7 @@ def as_steps(batches: Sequence[tuple[Rewards, Advantages]]) -> LoggedSteps:
 
 
 def settings_of(reading: Reading | None, lone_row: str = "zero") -> Settings:
-    """The nearest settings of the engines, for laws and bugs; `lone_row` in
-    the words of the convention."""
+    """The nearest settings of the engines; `lone_row` as in `words_of`."""
     if reading is None:
         return Settings()
     of_advantages = reading.scale == "advantage_std"
@@ -145,19 +143,16 @@ def _first_fit(
 
 def _ragged(reading: Reading, answers: Sequence[Answer]) -> str:
     def regrouped(a: Answer, size: int) -> bool:
-        """It fits groups of `size` by position, without the rows past the last."""
-        places = range(0, len(flat(a.rewards)) - size + 1, size)
+        """It fits groups of `size` by position, without the rows past the last,
+        which may take part in a computation over the batch."""
+        rows = len(flat(a.rewards))
+        if reading.couples_prompts and rows % size:
+            return True
         rewards, advantages = (
-            [flat(groups)[i : i + size] for i in places]
+            [flat(groups)[i : i + size] for i in range(0, rows - size + 1, size)]
             for groups in (a.rewards, a.advantages)
         )
         return fits(reading, replace(a, rewards=rewards, advantages=advantages))
-
-    def by_position(a: Answer) -> bool:
-        size = max(a.sizes)
-        # Rows past the last group may take part in a computation over the batch.
-        past = reading.couples_prompts and len(flat(a.rewards)) % size
-        return bool(past) or regrouped(a, size)
 
     unequal = [
         a for a in answers if len(a.sizes) > 1 and min(a.sizes) > 1 and not a.misses
@@ -167,7 +162,7 @@ def _ragged(reading: Reading, answers: Sequence[Answer]) -> str:
         return "refused"
     ways = {
         "by prompt": lambda a: fits(reading, a),
-        "by position": by_position,
+        "by position": lambda a: regrouped(a, max(a.sizes)),
         "one group for all": lambda a: regrouped(a, len(flat(a.rewards))),
     }
     word = _first_fit(answered, ways)
@@ -178,9 +173,12 @@ def _ragged(reading: Reading, answers: Sequence[Answer]) -> str:
 def _float_type(reading: Reading, answers: Sequence[Answer]) -> str:
     """float64 where the advantages of large rewards, whose digits float32
     loses, are off by no more than their own rounding."""
-    whole = [a for a in answers if a.is_whole]
-    largest = max(whole, key=lambda a: max(map(abs, flat(a.rewards))), default=None)
-    if largest is None or max(map(abs, flat(largest.rewards))) < 50:
+
+    def size(answer: Answer) -> float:
+        return max(map(abs, flat(answer.rewards)))
+
+    largest = max((a for a in answers if a.is_whole), key=size, default=None)
+    if largest is None or size(largest) < 50:
         return ""
     steps = as_steps([(largest.rewards, largest.advantages)])
     due = compute(steps, reading).values.tolist()
@@ -190,8 +188,7 @@ def _float_type(reading: Reading, answers: Sequence[Answer]) -> str:
 
 
 def bugs_of(reading: Reading, answer: Answer) -> list[str]:
-    """Bugs that give an answer's advantages where the reading does not. Only
-    bugs that groups of rewards can show are tried."""
+    """Bugs that give an answer's advantages where the reading does not."""
     steps = as_steps([(answer.rewards, answer.advantages)])
     reward, prompt = steps.batch.reward.numpy(), steps.batch.prompt_index.numpy()
     columns = {"prompt": prompt, "reward": reward, "advantage": steps.advantage}

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import html
 import json
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
@@ -13,23 +13,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gradebook.analysis import law_check
-from gradebook.analysis.law_check import BROKEN, HOLDS, NOT_MEASURED, groups_of
+from gradebook.analysis.law_check import BROKEN, HOLDS, NOT_MEASURED
 from gradebook.analysis.laws import Step
-from gradebook.cases.scenario import bug
+from gradebook.cases.link import encode, query_string
+from gradebook.cases.scenario import SANDBOX, bug, case
+from gradebook.cases.state import start
+from gradebook.cases.table import Table
 from gradebook.core.errors import choice, refuse
 from gradebook.core.settings import Settings
 from gradebook.logs.judging.reading import Reading, asked_of
 from gradebook.trainers import convention
-from gradebook.trainers.batches import (
-    BATCHES,
-    LAW_BATCHES,
-    Advantages,
-    Calls,
-    Rewards,
-    flat,
-    sandbox,
-    smallest,
-)
+from gradebook.trainers.batches import BATCHES, LAW_BATCHES, Calls, Rewards, flat
 from gradebook.trainers.child import Unusable, apart
 from gradebook.trainers.releases import LAWS
 
@@ -39,11 +33,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Shown:
-    """The smallest batch that shows something: rewards and advantages by
-    prompt, a sentence, and the page that opens it beside both engines."""
+    """The smallest batch that shows something, by prompt, in a sentence, and as the
+    page that opens it beside both engines."""
 
     rewards: Rewards
-    advantages: Advantages
+    advantages: list[list[float]]
     sentence: str
     link: str
 
@@ -54,14 +48,11 @@ class Probe:
 
     convention  baseline, scale, ddof, eps, lone_row, missing, float_type,
                 ragged, each in a word or '' where it cannot be told
-    computes    the computation in a line
-    declared    what was asked for
-    matches     whether that is what was found
+    computes    the computation in a line; '' where none of the known fits
+    matches     whether it is what was declared
     laws        law -> holds, broken, refused, by convention, not measured
-    bugs        bug -> the smallest batch that shows it
-    shown       law that is broken -> the smallest batch that shows it
+    bugs, shown  bug, or broken law -> the smallest batch that shows it
     troubles    batch -> what went wrong there
-    notes       what else the reader must know
     """
 
     convention: Mapping[str, str]
@@ -76,8 +67,8 @@ class Probe:
 
     @property
     def exit_code(self) -> int:
-        """0 nothing against it; 1 a bug, a broken law, or not what was
-        declared; 2 it cannot be told."""
+        """0 nothing against it; 1 a bug, a broken law, or not what was declared;
+        2 it cannot be told."""
         if self.bugs or BROKEN in self.laws.values() or self.matches is False:
             return 1
         return 0 if self.computes else 2
@@ -88,11 +79,8 @@ class Probe:
 
     def __str__(self) -> str:
         lines = [f"Computes {self.computes or 'none of the known computations'}."]
-        lines += [
-            f"  {name.replace('_', ' ')}: {value}"
-            for name, value in self.convention.items()
-            if value
-        ]
+        for name, value in self.convention.items():
+            lines += [f"  {name.replace('_', ' ')}: {value}"] if value else []
         if self.matches is not None:
             asked = ", ".join(f"{k}={v}" for k, v in self.declared.items())
             word = "is" if self.matches else "is not"
@@ -128,10 +116,7 @@ def probe(
     outputs   recorded answers instead, pairs of rewards and advantages; text
               in place of advantages is an error that was raised
 
-    >>> def centred(group):
-    ...     return [reward - sum(group) / len(group) for reward in group]
-    >>> pairs = [(g, [centred(x) for x in g]) for g in ([[1, 0, 0]], [[2, 5]])]
-    >>> probe(outputs=pairs).laws["zero_sum"]
+    >>> probe(outputs=[([[1, 0]], [[0.5, -0.5]])]).laws["zero_sum"]
     'holds'
     """
     if (function is None) == (outputs is None):
@@ -209,14 +194,12 @@ def _laws(
 ) -> tuple[dict[str, str], dict[str, Shown]]:
     """Each law's answer on the batches, the fewest rows first, and the smallest
     batch that breaks it, on the board beside the engine of `bug`."""
-    laws, shown = {}, {}
+    laws, shown, values = {}, {}, law_check.on_groups(calls)
 
     def outcome(law: str, batches: Sequence[Rewards]) -> law_check.Outcome:
-        steps = [
-            law_check.step_of(rewards) for rewards in batches if suits(law, rewards)
-        ]
+        steps = [law_check.step_of(batch) for batch in batches if suits(law, batch)]
         allowed = partial(rounding, settings, law == "flat")
-        values, by_design = law_check.on_groups(calls), designed[law] if steps else ""
+        by_design = designed[law] if steps else ""
         return law_check.judge(law, values, steps, settings, allowed, by_design)
 
     def breaks(law: str, rewards: Rewards) -> bool:
@@ -228,9 +211,10 @@ def _laws(
             shows = partial(breaks, law)
             least = smallest(next(filter(shows, batches)), shows)
             broken = outcome(law, [least])
-            there = groups_of(broken.change.step) if broken.change else least
-            link = sandbox(there, settings, bug)
-            shown[law] = Shown(there, calls(there), broken.sentence, link)
+            if broken.change:
+                least = law_check.groups_of(broken.change.step)
+            link = sandbox(least, settings, bug)
+            shown[law] = Shown(least, calls(least), broken.sentence, link)
     return laws, shown
 
 
@@ -247,7 +231,7 @@ def suits(law: str, rewards: Rewards) -> bool:
 def rounding(settings: Settings, exact: bool, step: Step) -> list[float]:
     """How far float32 may move each row's advantage: its spacing at the
     rewards' size over the deviation that divides."""
-    groups = groups_of(step)
+    groups = law_check.groups_of(step)
     scored = [[r for r in group if r is not None] for group in groups]
     spacing = 16 * 2**-24 * max([1e-3, *map(abs, flat(scored))])
     allowed: list[float] = []
@@ -286,6 +270,60 @@ def _bugs(
     return seen
 
 
+def smallest(rewards: Rewards, shows: Callable[[Rewards], bool]) -> Rewards:
+    """A batch reduced greedily, as long as it `shows` the same."""
+    while (less := next(filter(shows, smaller(rewards)), None)) is not None:
+        rewards = less
+    return rewards
+
+
+def smaller(rewards: Rewards) -> Iterator[Rewards]:
+    """Batches that are a little smaller or rounder: a prompt less, a row less
+    in every prompt, a row less in one, a reward of 0 or 1."""
+
+    def instead(p: int, *groups: list[Any]) -> Rewards:
+        return [*rewards[:p], *groups, *rewards[p + 1 :]]
+
+    if len(rewards) > 1:
+        yield from map(instead, range(len(rewards)))
+    if min(map(len, rewards)) > 2:
+        yield [group[:-1] for group in rewards]
+    for p, group in enumerate(rewards):
+        if len(group) > 2:
+            for n in range(len(group)):
+                yield instead(p, group[:n] + group[n + 1 :])
+    for p, group in enumerate(rewards):
+        for n, reward in enumerate(group):
+            for rounder in (0, 1) if reward not in (0, 1, None) else ():
+                yield instead(p, [*group[:n], rounder, *group[n + 1 :]])
+
+
+SENT = ("baseline", "scale", "ddof", "eps", "lone_row", "spread_about")
+"""The settings that a link carries."""
+
+
+def sandbox(rewards: Rewards, settings: Settings, bug: str = "") -> str:
+    """The address of the page that shows the batch beside both engines."""
+    first = start(case(SANDBOX))
+    cells = {name: values[0] for name, values in first.table.values().items()}
+    rows = [
+        cells
+        | {"prompt": chr(65 + number), "reward": r or 0.0, "scored": r is not None}
+        | {"rollout": f"{chr(65 + number)}{n}"}
+        for number, group in enumerate(rewards)
+        for n, r in enumerate(group)
+    ]
+    changes = {name: settings[name] for name in SENT}
+    changes["group_size"] = max(map(len, rewards))
+    state = replace(
+        first,
+        table=Table.of(tuple(rows)),
+        settings=replace(first.settings, **changes),
+        bugs=(bug,) if bug else first.bugs,
+    )
+    return "sandbox?" + query_string(encode(state, covered=False))
+
+
 def line(groups: Rewards, form: str) -> str:
     return " | ".join(
         " ".join("missing" if x is None else f"{x:{form}}" for x in group)
@@ -300,7 +338,8 @@ def laws(
 ) -> list[ParameterSet]:
     """The eight laws as pytest parameters, for any function from rewards to
     advantages: call one, and it fails where the law is broken. A law in
-    `expected` must be broken, for the reason given there.
+    `expected` must be broken, for the reason given there. Raises GradebookError
+    for a law that does not exist.
 
         @pytest.mark.parametrize("law", gradebook.laws(advantages, expected={
             "flat": "float32 rounding over eps 1e-6"}))
@@ -309,8 +348,6 @@ def laws(
 
     >>> [law.id for law in laws(list)][:2]
     ['order', 'other_prompts']
-
-    Raises GradebookError for a law that does not exist.
     """
     import pytest
 

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     import pandas
 
 LAWS = tuple(law.__name__ for law in EIGHT)
-"""The eight laws, by name."""
-
 DATA = Path(__file__).with_name("measured.jsonl")
 """One JSON object a line; `python -m gradebook.trainers measure` writes it."""
 
@@ -53,8 +51,7 @@ def releases() -> pandas.DataFrame:
     for each law; `law_scale` and `law_missing` stand beside the settings `scale`
     and `missing`.
 
-    >>> table = releases()
-    >>> "verl" in set(table["package"]) and "zero_sum" in table
+    >>> "zero_sum" in releases()
     True
     """
     import pandas

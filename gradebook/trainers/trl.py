@@ -28,9 +28,8 @@ EPS = 1e-4
 
 
 def declared(args: Any) -> dict[str, Any]:
-    """How a trainer with this `GRPOConfig` computes advantages, by the names
-    of gradebook.Settings. Raises GradebookError for a configuration that
-    these settings cannot say."""
+    """How a trainer with this `GRPOConfig` computes advantages. Raises
+    GradebookError for a configuration that gradebook.Settings cannot say."""
     way = getattr(args, "multi_objective_aggregation", "sum_then_normalize")
     if way != "sum_then_normalize":
         raise refuse("sum_then_normalize", way, "multi_objective_aggregation")
@@ -63,8 +62,8 @@ class Watched:
         guard: str | Callable[[Finding], object] | None = None,
         strict: bool = False,
     ) -> None:
-        """Before `train`: record into `folder`, and judge each step with a
-        guard whose action is `guard`. `strict` is the recorder's."""
+        """Before `train`: record into `folder`, and judge with a guard whose action
+        is `guard`. `strict` is the recorder's."""
         trainer: Any = self
         settings = declared(trainer.args)
         if guard is not None:
@@ -98,9 +97,8 @@ class Watched:
         return output
 
     def generated_rows(self, output: Any) -> dict[str, Any]:
-        """The rows of the generation that made `output`, of all processes,
-        as `Recorder.step` takes them. TRL's groups are `num_generations`
-        rows that stand together."""
+        """The rows of the generation that made `output`, of all processes, as
+        `Recorder.step` takes them. Groups are `num_generations` rows in a row."""
         trainer: Any = self
         assert self._rewards is not None
         mask = output["completion_mask"]
