@@ -135,7 +135,9 @@ def view(
         "summary": summary,
     }
     if "advantage" in stages and is_drawn:
-        data["second"] = [_values(trace.standardized.tolist()) for trace in traces]
+        data["second"] = [
+            _values(map(settled, trace.standardized.tolist())) for trace in traces
+        ]
     return data
 
 
@@ -155,13 +157,13 @@ def _axes(
         texts = [pair(*both)[:sides] for both in zip(*now)]
         panel: dict[str, Any] = {
             "title": title,
-            "engines": [_values(side) for side in now[:sides]],
+            "engines": [_values(map(settled, side)) for side in now[:sides]],
             "text": [list(side) for side in zip(*texts)],
             "differ": [] if covered else _where(~same(*values)),
             "flips": [] if covered else _where(flips(*values)),
         }
         if draft.edited and title in came and len(then[0]) == rows:
-            panel["ghosts"] = [_values(side) for side in then[:sides]]
+            panel["ghosts"] = [_values(map(settled, side)) for side in then[:sides]]
         start = covered_reach(map(settled, then[0]), places)
         drawn = chain(*panel["engines"], *panel.get("ghosts", ()))
         panel["reach"] = [start, round_up([start, *drawn])]
@@ -177,7 +179,7 @@ def _values(values: Iterable[float]) -> list[float | int | None]:
     """Numbers for the browser, no value and infinity as None, with seven significant
     digits: more than a screen shows, in few bytes."""
     shorts: list[float | int | None] = []
-    for x in map(settled, values):
+    for x in values:
         short = float(f"{x:.7g}")
         whole = short.is_integer() and abs(short) < 1e6
         shorts.append(int(short) if whole else short if math.isfinite(x) else None)
@@ -296,7 +298,7 @@ def box(draft: Draft, guess: Guess | None) -> dict[str, Any]:
         "guess": None if choice == SKIPPED else choice,
         "place": guess.place,
         "verdict": {
-            "values": _values(values),
+            "values": _values(map(settled, values)),
             "text": list(map(minus, pair(*values))),
             "right": choice == asked.answer,
             "said": minus(sentence),
