@@ -154,8 +154,8 @@ def _table(steps: LoggedSteps, order: np.ndarray) -> tuple[Table, str]:
                 " one token, or none where it was rejected."
             )
             lengths, width = np.minimum(lengths, 1), 1
-        columns["mask"] = [[t < n for t in range(width)] for n in lengths.tolist()]
-    return Table.of([dict(zip(columns, row)) for row in zip(*columns.values())]), note
+        columns |= {f"t{t + 1}": (lengths > t).tolist() for t in range(width)}
+    return Table.of_columns(columns), note
 
 
 def state_of(rows: StepRows, scenario: Scenario) -> State:

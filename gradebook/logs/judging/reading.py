@@ -76,7 +76,8 @@ class Reading:
     lone_row  what a row without siblings is compared with: itself ("zero")
               or 0 ("raw"); "" where there is no such row
     second    one of space.SECONDS, or ""
-    rows      one of space.ROWS
+    rows      which count: "flagged", scored rows with tokens, each rollout once;
+              "ended", those of them that ended; or "all"
     grouping  how rows were grouped, in words: a name of space.groupings, or COPIES
     clip      rewards beyond it were clipped
     """

@@ -26,18 +26,8 @@ from gradebook.logs.logged_steps import LoggedSteps
 SAMPLE = 1_024
 """About so many rows are searched at once, in whole steps."""
 
-ROUNDS = 4
-"""So often the steps that nothing fits are searched again."""
-
 KEPT = 16
 """So many candidates that fit the sample are computed for a large log."""
-
-NEAR_ROWS = 0.6
-"""Where so large a share of a step's rows is near a bug, every ddof and eps is
-tried."""
-
-LARGE = 0.5
-"""A step that was normalized over its rows has a larger advantage than this."""
 
 CLIPS = (20.0, 10.0, 5.0, 1.0)
 """Reward clips, tried where a reward lies beyond them."""
@@ -139,7 +129,7 @@ def search(
     """The readings that fit some step, with their fit on every step."""
     candidates = Candidates(ruler, asked, tick)
     left = ~quiet(ruler.steps)
-    for _ in range(ROUNDS):
+    for _ in range(4):
         part, before = ruler.of_steps(some_steps(ruler.steps, left)), left.sum()
         if not before:
             break
@@ -158,9 +148,10 @@ def _fitting(
     others are looked at where steps are left."""
     asked, fits = candidates.asked, dict[Reading, Fit]()
     usable = left = ~quiet(ruler.steps)
-    # Where all advantages are small, anything small comes near.
+    # Where all advantages are small, anything small comes near; a step that was
+    # normalized over its rows has larger ones.
     sizes = np.nan_to_num(np.abs(ruler.steps.advantage))
-    large = usable & (ruler.steps.worst(sizes) > LARGE)
+    large = usable & (ruler.steps.worst(sizes) > 0.5)
     for rows in views(ruler.steps, asked):
         candidates.tick()
         view, clip = rows.view, asked.declared.get("reward_clip")
@@ -229,8 +220,8 @@ def search_bugs(
 def _under_all_settings(
     steps: LoggedSteps, asked: Asked, fits: dict[Suspect, Fit]
 ) -> Iterator[Suspect]:
-    """Each bug under few settings; where these come near, under all others like
-    them, until some fit every step. `fits` is how those that were yielded lie."""
+    """Each bug under few settings; where most rows come near, with every ddof and
+    eps, until some fit every step. `fits` is how those that were yielded lie."""
     lone = bool((steps.groups.size == 1).any())
     whitened = (bugs.WHITENED,) if "length" in steps.has else ()
     for shapes in ((*bugs.SHAPES, *bugs.RARE), *whitened):
@@ -243,7 +234,7 @@ def _under_all_settings(
             near = fits[each].near.mean()
             if fits[each].good.all():
                 done.add(each.bug)
-            elif near > NEAR_ROWS and each.settings.scale.endswith("_std"):
+            elif near > 0.6 and each.settings.scale.endswith("_std"):
                 shape = replace(each.settings, ddof=1, eps=0.0)
                 like.setdefault((each.bug, shape), each)
         if done:

@@ -18,32 +18,19 @@ from gradebook.logs.judging.fit import Numbers
 from gradebook.logs.judging.reading import BASELINE_WORDS, SCALE_WORDS, Reading
 from gradebook.logs.logged_steps import LoggedSteps
 
-EPS = (1e-6, 1e-4, 1e-5, 1e-8, 1e-9, 1e-3, 1e-10, 0.0)
-"""What is added to a deviation, the usual one first."""
-
 EPS_PLACES = (
-    *((eps, "after") for eps in EPS),
+    *((eps, "after") for eps in (1e-6, 1e-4, 1e-5, 1e-8, 1e-9, 1e-3, 1e-10, 0.0)),
     *((eps, "inside") for eps in (1e-8, 1e-6, 1e-5, 1e-4)),
     *((eps, "least") for eps in (1e-6, 1e-4, 1e-3)),
 )
-"""An eps and its place."""
-
-WHITENING_EPS = 1e-8
-"""What is added to the variance of a second normalization."""
+"""What is added to a deviation, and its place, the usual one first."""
 
 SECONDS = ("rows 0", "rows 1", "tokens 1", "tokens 0", "transitions 0", "rows/eps 1")
 """A second normalization over the step: what is weighed, and ddof. With /eps
 the reading's eps is added after the root."""
 
-ROWS = ("flagged", "ended", "all")
-"""Which rows count: scored rows with tokens, each rollout once; those of
-them that ended; or all rows."""
-
 COPIES = "by prompt, without the copies that fill a step"
 """A grouping that is no other, but of fewer rows."""
-
-OWN_MEAN = ("group_mean", "second_best")
-"""Baselines from which nobody measures a deviation but as its mean."""
 
 OF_MEAN = ("group_std", "batch_std")
 """Deviations that somebody measures from another baseline than the mean."""
@@ -251,7 +238,7 @@ class Rows:
                 if "/eps" in r.second:
                     more = np.sqrt(variance) + r.eps
                 else:
-                    more = np.sqrt(variance + WHITENING_EPS)
+                    more = np.sqrt(variance + 1e-8)
                 values = (values - steps.mean(values)) / more
                 values, scale = np.where(self.credited, values, 0), scale * more
         lost = self.steps.batch.kept_steps.numpy() <= 0
@@ -262,8 +249,9 @@ class Rows:
 def families(rows: Rows, eps: float | None = None) -> Iterator[list[Reading]]:
     """Every baseline over every scale, once and normalized again: the readings
     with each eps in each place, the usual one first; `eps` also takes part."""
-    choices = EPS_PLACES if eps in (None, *EPS) else (*EPS_PLACES, (eps, "after"))
+    choices = dict.fromkeys((*EPS_PLACES, (eps or 0.0, "after")))
     alone = ("group_mean", "leave_one_out", "length_weighted_mean")
+    own_mean = ("group_mean", "second_best")  # a deviation is measured from the mean
     lone = bool((rows.groups.n <= 1).any())
     seconds = [s for s in SECONDS if s.startswith(tuple(rows.weights))]
     has_length = "length" in rows.steps.has
@@ -281,7 +269,7 @@ def families(rows: Rows, eps: float | None = None) -> Iterator[list[Reading]]:
         for lone_row in (("zero", "raw") if lone and baseline in alone else ("",))
         for scale in SCALE_WORDS
         for about in ("mean", "baseline")
-        if about == "mean" or (scale in OF_MEAN and baseline not in OWN_MEAN)
+        if about == "mean" or (scale in OF_MEAN and baseline not in own_mean)
         for ddof in ((1, 0) if scale.endswith("_std") else (1,))
     ]
     for first, second in product(firsts, ("", *seconds)):

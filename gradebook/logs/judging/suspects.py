@@ -13,6 +13,7 @@ import numpy as np
 from gradebook.bugs import BUGS
 from gradebook.cases.scenario import Bug, bug
 from gradebook.core.errors import GradebookError
+from gradebook.core.lazy_pandas import pd
 from gradebook.core.settings import Settings
 from gradebook.engine.pipeline import CORRECT, run
 from gradebook.logs.judging.fit import Fit, Numbers, Ruler
@@ -26,10 +27,7 @@ STRIDES = "strides"
 PROMPTS = "prompts"
 """Stands there for the prompts of a step: its own, and the most of any step."""
 
-Changes = Mapping[str, Any]
-Details = Sequence[tuple[int, float]]
-
-SHAPES: tuple[Changes, ...] = (
+SHAPES: tuple[dict[str, Any], ...] = (
     {},
     {"scale": "none"},
     {"baseline": "leave_one_out", "scale": "none"},
@@ -39,7 +37,7 @@ SHAPES: tuple[Changes, ...] = (
 )
 """Settings that are asked for most, as changes to GRPO's."""
 
-RARE: tuple[Changes, ...] = (
+RARE: tuple[dict[str, Any], ...] = (
     {"ddof": 0},
     {"baseline": "leave_one_out"},
     {"baseline": "leave_one_out", "scale": "others_std", "lone_row": "zero"},
@@ -56,14 +54,11 @@ WHITENED = tuple(
 )
 """The same, normalized once more over tokens."""
 
-DETAILS: Details = (
+DETAILS: tuple[tuple[int, float], ...] = (
     *((1, 1e-6), (0, 1e-6), (1, 1e-4), (0, 1e-9), (1, 1e-9), (1, 1e-8), (0, 1e-8)),
     *((1, 1e-5), (0, 1e-4), (0, 1e-5), (1, 1e-3), (1, 0.0), (0, 0.0)),
 )
 """ddof and eps, the usual ones first."""
-
-DIFFERENT = 6
-"""So many different advantages prove a formula that no exact one gives."""
 
 HOW_ROWS_COUNT = ("credited", "counted")
 """Stages that decide which rows count: what was intended is never in a log."""
@@ -105,7 +100,10 @@ Computation = Reading | Suspect
 
 
 def conventions(
-    asked: Asked, lone: bool, shapes: Sequence[Changes], details: Details = DETAILS[:1]
+    asked: Asked,
+    lone: bool,
+    shapes: Sequence[Mapping[str, Any]],
+    details: Sequence[tuple[int, float]] = DETAILS[:1],
 ) -> list[Settings]:
     """Settings that a bug is tried under, as far as they agree with what was
     declared, none where no engine computes that; `lone` where what a lone row gets
@@ -224,7 +222,8 @@ def verdict_of(suspect: Suspect, steps: LoggedSteps, asked: Asked) -> str:
         proved = mixes_strides(suspect, steps)
     else:
         values = steps.advantage[np.isfinite(steps.advantage)]
-        proved = len(np.unique(values.round(9))) >= DIFFERENT
+        # So many different numbers, and no exact formula gives them.
+        proved = len(np.unique(values.round(9))) >= 6
     return "suspect" if proved else "asks"
 
 
@@ -247,33 +246,30 @@ def mixes_strides(suspect: Suspect, steps: LoggedSteps) -> bool:
     and mixed are exactly those in which a prompt has fewer rows than the stride, or
     that have fewer prompts than others."""
     traced, settings, batch = compute(steps, suspect), suspect.settings, steps.batch
-    assert traced.group is not None
     kept = ((batch.tokens > 0) & batch.scored).numpy() & np.isfinite(traced.values)
     if settings.mask_no_eos:
         kept &= batch.eos.numpy()
-    prompt, cell = batch.prompt_index.numpy()[kept], traced.group[kept]
-    size = np.bincount(prompt)
-    sizes = size[size > 0]
-    runs = 1 + np.count_nonzero(np.diff(prompt))
-    stride = suspect.group_size or sizes.max()
-    usual = np.bincount(sizes).argmax(), sizes.max()
-    if runs != len(sizes) or len(set(sizes)) < 2 or stride not in usual:
+    columns = {"step": batch.step_index, "prompt": batch.prompt_index}
+    log = pd.DataFrame(columns).assign(cell=traced.group)[kept]
+    sizes = log["prompt"].value_counts()
+    runs = 1 + np.count_nonzero(np.diff(log["prompt"]))
+    if runs != len(sizes) or sizes.nunique() < 2:
         return False
-    has_cell = cell >= 0
-    pairs = cell[has_cell] * len(size) + prompt[has_cell]
-    pieces, shared = np.unique(pairs.astype("int64"), return_counts=True)
-    cell_of, prompt_of = np.divmod(pieces, len(size))
-    several = np.bincount(cell_of)[cell_of] > 1
-    whole = ~several & (shared == size[prompt_of]) & (shared >= stride)
-    step = steps.groups.step
-    mixed, pure = {*step[prompt_of[several]]}, {*step[prompt_of[whole]]}
+    stride = suspect.group_size or sizes.max()
+    if stride not in (sizes.mode()[0], sizes.max()):
+        return False
+    size, has_cell = log["prompt"].map(sizes), log["cell"] >= 0
+    prompts = log.groupby("cell")["prompt"].transform("nunique")
+    cells = log.groupby("prompt")["cell"].transform("nunique")
+    is_whole = (prompts == 1) & (cells == 1) & (size >= stride)
+    mixed = {*log["step"][has_cell & (prompts > 1)]}
+    pure = {*log["step"][has_cell & is_whole]}
     if not has_cell.all():
         return bool(mixed) or settings.scale != "none"
     if mixed & pure:
         return True
     full = stride * (settings.prompts_per_step or 0)
-    rows = np.bincount(steps.step_of[kept])
-    few = np.bincount(step[prompt], size[prompt] < stride) > 0
-    short = {*np.flatnonzero(few | (rows < full))}
+    rows = log.groupby("step")["prompt"].transform("size")
+    short = {*log["step"][(size < stride) | (rows < full)]}
     both = bool(mixed) and bool(pure) and len(mixed) + len(pure) > 2
     return both and mixed <= short and not pure & short
