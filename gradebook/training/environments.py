@@ -192,8 +192,9 @@ class Measure:
     title     the axis of the curves
     unit      what a difference is counted in, times `factor`
     reach     the lowest and the highest value of the axis
-    more, less  what is said of the faulty run, the first {}, if its value is
-              larger or smaller by the second {}
+    result    what is said of the faulty run, with {} for the run, for how much
+              its value is off, and for the way
+    ways      the words for a larger and for a smaller value
     choices   the answers for more, less and no difference
     question  what to predict, with {} for the faulty and the correct run
     """
@@ -203,8 +204,8 @@ class Measure:
     unit: str
     factor: float
     reach: tuple[float, float]
-    more: str
-    less: str
+    result: str
+    ways: tuple[str, str]
     choices: tuple[str, str, str]
     question: str = "is {} better or worse than {}?"
 
@@ -257,8 +258,8 @@ MEASURES: Mapping[str, Measure] = {
         "points",
         100,
         (0, 1),
-        "the success rate of {} is {} points higher",
-        "the success rate of {} is {} points lower",
+        "the success rate of {} is {} points {}",
+        ("higher", "lower"),
         ("better", "worse", "no difference"),
     ),
     "wasted_turns": Measure(
@@ -267,8 +268,8 @@ MEASURES: Mapping[str, Measure] = {
         "turns",
         1,
         (0, 8),
-        "{} wastes {} more turns",
-        "{} wastes {} fewer turns",
+        "{} wastes {} {} turns",
+        ("more", "fewer"),
         ("worse: it wastes more turns", "better", "no difference"),
     ),
     "letters_in_use": Measure(
@@ -277,8 +278,8 @@ MEASURES: Mapping[str, Measure] = {
         "letters",
         1,
         (1, 7),
-        "{} keeps {} more letters in use",
-        "{} keeps {} fewer letters in use",
+        "{} keeps {} {} letters in use",
+        ("more", "fewer"),
         ("more", "fewer", "no difference"),
         "does {} keep more unscored letters in use than {}?",
     ),

@@ -284,7 +284,7 @@ def sentence(study: Study, value: float, effect: Effect, faulty: str) -> str:
             f"{setting}, {effect.seeds} seeds show no difference {when}"
             f" (95 % interval {least} to {most} {measure.unit})."
         )
-    words = measure.more if effect.kind == MORE else measure.less
     least, most = sorted(map(size, ends), key=float)
-    result = words.format(run_name(faulty), size(effect.difference))
+    way = measure.ways[KINDS.index(effect.kind)]
+    result = measure.result.format(run_name(faulty), size(effect.difference), way)
     return f"{setting}, {result} {when} (95 % interval {least} to {most})."

@@ -217,11 +217,8 @@ def _pieces(mask: Tensor, logit: Tensor, cut: Tensor) -> tuple[Tensor, Tensor, T
 
 
 def _taken(values: Tensor, index: Tensor) -> Tensor:
-    """The values at these places among all values. float64 [R, T].
-
-    By index_select, whose derivative is several times faster than the one
-    of values[index].
-    """
+    """The values at these places among all values. float64 [R, T]."""
+    # Its derivative is several times faster than the one of values[index].
     taken = values.reshape(-1).index_select(0, index.reshape(-1))
     return taken.reshape(index.shape)
 

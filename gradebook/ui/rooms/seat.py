@@ -44,8 +44,7 @@ OPENED = Event()
 class Slowdown:
     """Counts what each client does, and slows it down: after `free` times each one
     doubles the wait before the next, up to 60 seconds. A client that stays away
-    for ten minutes starts anew.
-    """
+    for ten minutes starts anew."""
 
     def __init__(self, free: int) -> None:
         self.free = free
