@@ -87,13 +87,11 @@ class Batch:
         refuse_rows("kept_steps", lost, kept, "at most the row's steps")
         if self.settings.eos_by_width:  # as AReaL finds it
             columns["eos"] = mask.sum(-1) < mask.shape[-1]
-        if "ref_logp" in read and "logp" not in read:
-            expected = "values beside ref_logp"
-            raise GradebookError(key="logp", expected=expected, found="none")
-        if "logp" in read and "ref_logp" not in read and self.settings.beta:
-            expected = "values, since beta is not 0"
-            raise GradebookError(key="ref_logp", expected=expected, found="none")
-        for name in ("logp", "ref_logp"):
+        beta = "logp" in read and bool(self.settings.beta)
+        for name, needed, expected in (
+            ("logp", "ref_logp" in read, "values beside ref_logp"),
+            ("ref_logp", beta, "values, since beta is not 0"),
+        ):
             if name in read:
                 logp = columns[name] = read[name].to(reward.dtype)
                 if logp.shape != mask.shape:
@@ -102,6 +100,8 @@ class Batch:
                 bad = (mask & ~logp.isfinite()).any(-1)
                 expected = "a finite number at every unmasked token"
                 refuse_rows(name, bad, logp, expected)
+            elif needed:
+                raise GradebookError(key=name, expected=expected, found="none")
         for name, column in columns.items():
             object.__setattr__(self, name, column)
 

@@ -111,13 +111,9 @@ class LoggedSteps:
         """Only the rows of `steps`, bool [S]."""
         if steps.all():
             return self
-        return self.of_rows(np.flatnonzero(steps[self.step_of]))
-
-    def of_rows(self, at: np.ndarray) -> LoggedSteps:
-        """Only the rows `at`, int64, in their order."""
-        batch = self.batch.select(torch.from_numpy(at))
-        labels = self.labels[np.unique(self.step_of[at])]
-        return LoggedSteps(batch, self.advantage[at], labels, self.has)
+        rows = np.flatnonzero(steps[self.step_of])
+        batch = self.batch.select(torch.from_numpy(rows))
+        return LoggedSteps(batch, self.advantage[rows], self.labels[steps], self.has)
 
 
 def to_logged(table: Mapping[str, Any] | pd.DataFrame) -> LoggedSteps:

@@ -108,30 +108,30 @@ def read_as_trl(
     step = pd.factorize(sample["step"])[0]
     if len(sample) > SAMPLE_ROWS:
         sample = sample[step <= step[SAMPLE_ROWS]]
-    common = _common_run(sample) if "prompt" in sample else 0
+    common = 0
+    if "prompt" in sample:  # what divides the rows with one prompt that follow
+        heads = np.flatnonzero(np.diff(_groups(sample), prepend=-1))
+        common = int(np.gcd.reduce(np.diff([*heads, len(sample)])))
     sizes = [group_size]
     if not group_size and columns.by_place:
-        # Sizes that divide every run of equal prompts, and at last None: equal
-        # prompts are a group, of whatever size.
-        sizes = [*(n for n in range(common, 1, -1) if common % n == 0), None]
+        # At last None: equal prompts are a group, of whatever size.
+        sizes = [*_divisors(common), None]
         reading = replace(reading, group_size=sizes[0])
     if "advantage" in sample and ("prompt" in sample or group_size):
         several = () if len(names) == 1 else EPS
-        share, _, best = max(
-            (
-                each
-                for size in sizes
-                for eps in (None, *several)
-                for each in _tried(
-                    sample, replace(reading, group_size=size, normalized=eps)
-                )
-            ),
-            key=lambda each: each[:2],
-        )
+        tries = [
+            scored
+            for size in sizes
+            for eps in (None, *several)
+            for scored in _tried(
+                sample, replace(reading, group_size=size, normalized=eps)
+            )
+        ]
+        share, _, best = max(tries, key=lambda scored: scored[:2])
         # Equal weights, and others, explain most groups of two.
         shown = share == 1 and (best.group_size != 2 or best.why == SOLVED)
         reading = best if settled or shown else reading
-    size, out, notes = reading.group_size, int(unscored(sample).sum()), []
+    size, notes = reading.group_size, []
     if len(names) > 1:
         pairs = zip(reading.weights, names)
         terms = " + ".join(f"{weight:g} {name}" for weight, name in pairs)
@@ -146,7 +146,7 @@ def read_as_trl(
             )
     elif columns.by_place:
         notes.append("groups are neighbouring rows with the same prompt")
-    if out:
+    if out := int(unscored(sample).sum()):
         notes.append(
             f"{out} of the first {len(sample)} rows have no reward at all:"
             " they enter no statistic and have advantage 0"
@@ -276,10 +276,9 @@ def _groups(table: pd.DataFrame) -> np.ndarray:
     return table.groupby(["step", "prompt"], sort=False).ngroup().to_numpy()
 
 
-def _common_run(table: pd.DataFrame) -> int:
-    """What divides the rows with one prompt that follow each other in a step."""
-    heads = np.flatnonzero(np.diff(_groups(table), prepend=-1))
-    return int(np.gcd.reduce(np.diff([*heads, len(table)])))
+def _divisors(rows: int) -> list[int]:
+    """What divides a number of rows, from itself down to 2."""
+    return [size for size in range(rows, 1, -1) if rows % size == 0]
 
 
 def _training(table: pd.DataFrame) -> np.ndarray | None:
@@ -290,7 +289,7 @@ def _training(table: pd.DataFrame) -> np.ndarray | None:
     heads = np.flatnonzero(np.diff(pd.factorize(table["step"])[0], prepend=-1))
     steps = np.split(pd.factorize(table["prompt"])[0], heads[1:])
     rows = max(map(len, steps))
-    for size in (n for n in range(rows, 1, -1) if rows % n == 0):
+    for size in _divisors(rows):
         whole = [_whole(prompts, size) for prompts in steps]
         odd = [n for n, rows in enumerate(whole) if not rows.all()]
         if not odd:

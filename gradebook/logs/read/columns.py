@@ -192,10 +192,11 @@ def canonical(frame: pd.DataFrame, columns: Columns) -> tuple[pd.DataFrame, Brok
             table[role] = _whole(column, broken, ALL[role].least)
         elif ALL[role].kind in READERS:
             table[role] = READERS[ALL[role].kind](column, broken)
+    masks = [*map(listed, of["mask"])] if "mask" in of else [None] * len(frame)
     if "advantage" in of:
         advantage = of["advantage"]
         if has_lists(advantage):
-            advantage, tokens = _one_a_row(advantage, of.get("mask"), broken)
+            advantage, tokens = _one_a_row(advantage, masks, broken)
             table.setdefault("length", tokens)
         table["advantage"] = _numbers(advantage)
         # NaN and infinity are numbers that a trainer may have computed.
@@ -205,7 +206,6 @@ def canonical(frame: pd.DataFrame, columns: Columns) -> tuple[pd.DataFrame, Brok
             wrong &= table.get("kept_steps", np.ones(len(frame))) != 0
             _refuse(advantage, wrong, "a number", broken)
     if "mask" in of:
-        masks = [listed(cell) for cell in of["mask"]]
         wrong = np.array([m is None or not np.isin(m, (0, 1)).all() for m in masks])
         table["length"] = np.array([np.nan if m is None else m.sum() for m in masks])
         _refuse(of["mask"], wrong, "a list of 0 and 1", broken)
@@ -346,25 +346,22 @@ READERS = {"index": _index, "label": _labels, "flag": _flags}
 
 
 def _one_a_row(
-    column: pd.Series, masks: pd.Series | None, broken: Broken
+    column: pd.Series, masks: Sequence[np.ndarray | None], broken: Broken
 ) -> tuple[pd.Series, np.ndarray]:
     """The advantage that all unmasked tokens of a row share, 0 for a row
     without tokens, and how many they are. Several go to `broken`."""
     cells, count = list(column), np.zeros(len(column))
-    for row, cell in enumerate(cells):
-        tokens = listed(cell)
+    for row, mask in enumerate(masks):
+        tokens = listed(cells[row])
         if tokens is None:
             continue
-        mask = None if masks is None else listed(masks.iloc[row])
         if mask is not None and len(mask) == len(tokens):
             tokens = tokens[mask > 0]
         count[row] = len(tokens)
         cells[row] = tokens[0] if len(tokens) else 0.0
         if len(tokens) and np.ptp(tokens) > SPREAD * max(1.0, np.abs(tokens).max()):
-            line = column.index[row]
-            broken[line] = GradebookError(
+            broken[column.index[row]] = GradebookError(
                 key=str(column.name),
-                line=line,
                 expected="one advantage at all tokens of a row",
                 found=f"{float(tokens.min())} to {float(tokens.max())}",
             )
