@@ -16,18 +16,15 @@ from gradebook.trainers.batches import Rows, flat
 from gradebook.trainers.cut import Cut, at
 
 PARTS = "args accelerator model strategy rollout reward algo advantage kl_ctl"
-SIZES = ("num_generations", "n_samples_per_prompt", "num_samples", "group_size")
-OFF = (
-    *("kl_in_reward", "dynamic_num_samples", "packing_samples", "remove_std_bias"),
-    *("no_std_norm", "no_advantage_std_norm"),
-)
+SIZES = "num_generations n_samples_per_prompt num_samples group_size"
+OFF = "kl_in_reward dynamic_num_samples packing_samples remove_std_bias no_std_norm"
 NONE = (
-    *("reward_clip_range", "clip_range", "overlong_buffer_len", "std_threshold"),
-    *("stop_properly_penalty_coef", "rank_penalty", "custom_reward_post_process_func"),
+    "reward_clip_range clip_range overlong_buffer_len std_threshold rank_penalty"
+    " stop_properly_penalty_coef custom_reward_post_process_func"
 )
 USUAL: dict[str, Any] = {
-    **dict.fromkeys(OFF, False),
-    **dict.fromkeys(NONE),
+    **dict.fromkeys([*OFF.split(), "no_advantage_std_norm"], False),
+    **dict.fromkeys(NONE.split()),
     "beta": 0.0,
     "value": 0.0,
     "gamma": 1.0,
@@ -47,7 +44,7 @@ USUAL: dict[str, Any] = {
 
 def trainer(cut: Cut, rows: Rows, **settings: Any) -> Any:
     """Stands for the trainer's `self`, and for the parts of its configuration."""
-    of_rows = dict.fromkeys(SIZES, rows.size) | {
+    of_rows = dict.fromkeys(SIZES.split(), rows.size) | {
         "rollout_batch_size": len(rows.groups),
         "reward_weights": rows.weights,
         "reward_funcs": [None] * len(rows.weights),
@@ -69,16 +66,10 @@ def each_group(cut: Cut, rows: Rows, **settings: Any) -> list[float]:
     return [a for rewards in rows.lists() for a in cut.run(*owner, rewards)]
 
 
-art_native = at("TinkerNativeBackend", "art/tinker_native/data.py compute_advantages")(
-    each_group
-)
-cosmos = at(
-    "unbiased_advantage = false",
-    "cosmos_rl/dispatcher/algo/grpo.py GRPO.compute_advantage",
-    eps=1e-6,
-)(each_group)
-
-
+ART_NATIVE = "art/tinker_native/data.py compute_advantages"
+art_native = at("TinkerNativeBackend", ART_NATIVE)(each_group)
+COSMOS = "cosmos_rl/dispatcher/algo/grpo.py GRPO.compute_advantage"
+cosmos = at("unbiased_advantage = false", COSMOS, eps=1e-6)(each_group)
 TRL_WORKER = "trl/experimental/async_grpo/async_rollout_worker.py ._score_group"
 
 
@@ -132,10 +123,7 @@ skyrl = at(
 )(tokens)
 
 
-@at(
-    "algorithm.advantage_fn={name}",
-    f"{TRINITY_GRPO} GRPOAdvantageFn.__call__",
-)
+@at("algorithm.advantage_fn={name}", f"{TRINITY_GRPO} GRPOAdvantageFn.__call__")
 def trinity_batch(cut: Cut, rows: Rows) -> torch.Tensor:
     rewards, mask, index = rows.tokens()
     batch = {"token_level_rewards": rewards, "response_mask": mask}
@@ -144,13 +132,10 @@ def trinity_batch(cut: Cut, rows: Rows) -> torch.Tensor:
     return batch["advantages"][:, -1]
 
 
-SWIFT = "swift/rl_core/advantage.py"
+SWIFT = "swift/rl_core/advantage.py compute_advantages"
 
 
-@at(
-    "a number of samples that varies by prompt",
-    f"{SWIFT} compute_advantages_dynamic",
-)
+@at("a number of samples that varies by prompt", f"{SWIFT}_dynamic")
 def swift_dynamic(cut: Cut, rows: Rows) -> torch.Tensor:
     prompts, requests = map(str, rows.prompt), map(str, range(len(rows.prompt)))
     return cut.run(rows.functions, rows.weights, list(prompts), list(requests))[0]
@@ -214,7 +199,7 @@ SWIFT_TRAINER = "swift/trainers/rlhf_trainer/grpo_trainer.py"
 
 @at(
     "--advantage_estimator {name} --scale_rewards {scale_rewards}",
-    f"{SWIFT} compute_advantages",
+    SWIFT,
     "swift/rlhf_trainers/grpo_trainer.py ._compute_advantages",
     f"{SWIFT_TRAINER} ._compute_advantages",
     f"{SWIFT_TRAINER} ._prepare_batch_inputs rewards process_slice",
@@ -273,11 +258,10 @@ def miles(cut: Cut, rows: Rows, **settings: Any) -> list[float]:
     return cut.run(trainer(cut, rows, **settings), flat(rows.samples()))[1]
 
 
-@at(
-    "skyrl-agent with Tinker",
-    "skyrl-agent/skyrl_agent/integrations/tinker/tinker_train.py"
-    " compute_advantages_grpo",
-)
+TINKER_TRAIN = "skyrl-agent/skyrl_agent/integrations/tinker/tinker_train.py"
+
+
+@at("skyrl-agent with Tinker", f"{TINKER_TRAIN} compute_advantages_grpo")
 def skyrl_agent(cut: Cut, rows: Rows) -> list[float]:
     return cut.run(flat(rows.lists()), group_size=rows.size, normalize=True)
 
@@ -306,11 +290,10 @@ def unsloth(cut: Cut, rows: Rows, scale_rewards: str) -> np.ndarray:
     return cut.run(rows.functions.numpy(), weights, rows.size, scale_rewards)[0]
 
 
-@at(
-    "recipe dev/grpo_full_finetune_distributed",
-    "recipes/dev/grpo_full_finetune_distributed.py"
-    " .generate_trajectory rewards seq_lens",
-)
+RECIPE = "dev/grpo_full_finetune_distributed"
+
+
+@at(f"recipe {RECIPE}", f"recipes/{RECIPE}.py .generate_trajectory rewards seq_lens")
 def torchtune(cut: Cut, rows: Rows) -> torch.Tensor:
     return cut.run(
         rewards=rows.rewards.reshape(-1, rows.size),

@@ -1,9 +1,6 @@
-"""Measures released trainers: fetches pinned wheels, cuts their functions,
-probes them in a child process, and writes what the page shows. Also the command
-that probes one function, or a trainer that is installed.
-
-    python -m gradebook.trainers measure [--newest] [--cache DIR] [--check]
-    gradebook probe MODULE:FUNCTION | --trainer NAME
+"""Measures released trainers: fetches pinned wheels, cuts their functions, probes
+them in a child process, and writes what the page shows. Also the command that probes
+one function, or a trainer that is installed.
 """
 
 from __future__ import annotations
@@ -15,7 +12,6 @@ import os
 import subprocess
 import sys
 import tempfile
-import time
 import tomllib
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
@@ -92,8 +88,7 @@ def license_of(release: metadata.Distribution) -> str:
 def probes(
     adapter: Adapter, files: Files, version: str
 ) -> Iterator[tuple[Function, Probe, Cut]]:
-    """The probe of each function of a release that can be cut and answers some
-    batch."""
+    """The probe of each function that can be cut and answers some batch."""
     for function in adapter.functions:
         try:
             cut = function.cut(files, version)
@@ -132,9 +127,8 @@ def lines(package: str, version: str, files: Files, on: str) -> Iterator[dict]:
 
 
 def measured_apart(releases: Sequence[tuple[str, str, str]], today: str) -> list[dict]:
-    """The lines of releases (package, version, wheel), measured in a child process
-    that has no credentials, a home that it cannot write and, where the system
-    allows it, no network."""
+    """The lines of releases (package, version, wheel), measured in a process without
+    credentials, with a home that it cannot write and, where that can be, no network."""
     kept = ("PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "SYSTEMROOT")
     safe = {name: os.environ[name] for name in kept if name in os.environ}
     safe |= {"OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
@@ -171,16 +165,15 @@ def child() -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Measures all pinned releases, or the newest of each; 0 when all was measured
-    and, with --check, is as it is shipped, 1 where a number differs, 2 where a
-    wheel could not be had."""
+    """0 when all was measured and, with --check, is as it is shipped; 1 where a
+    number differs; 2 where a wheel could not be had."""
     parser = argparse.ArgumentParser(prog="python -m gradebook.trainers")
     parser.add_argument("command", choices=["measure"])
     parser.add_argument("--newest", action="store_true", help="of each package")
     parser.add_argument("--check", action="store_true", help="compare, do not write")
     parser.add_argument("--cache", type=Path, help="a folder to keep wheels in")
     options = parser.parse_args(arguments)
-    begun, troubles, releases = time.monotonic(), [], []
+    troubles, releases = [], []
     with tempfile.TemporaryDirectory() as folder:
         cache = (options.cache or Path(folder)).resolve()
         for package, release in pinned().items():
@@ -192,16 +185,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 except OSError as error:
                     troubles.append(str(error))
         rows = measured_apart(releases, datetime.now(UTC).date().isoformat())
-    minutes, seconds = divmod(round(time.monotonic() - begun), 60)
-    print(f"{len(rows)} functions in {minutes} min {seconds} s, downloads included")
-    print(*troubles, sep="\n")
+    print(f"{len(rows)} functions are measured.", *troubles, sep="\n")
     if not options.check:
         write(rows)
     elif differing := differences(rows, measured()):
         print(*differing, sep="\n")
         return 1
     else:
-        print(f"{len(rows)} functions: as shipped.")
+        print("They are as shipped.")
     return 2 if troubles else 0
 
 
@@ -228,8 +219,7 @@ def differences(rows: Sequence[dict], shipped: Sequence[dict]) -> list[str]:
 
 
 def write(rows: Sequence[dict]) -> None:
-    """Writes the data, a line for each function of each release, with the lines
-    of releases that are not among these as they were."""
+    """Writes the lines; those of releases that are not among these stay."""
     again = {(line["package"], line["version"]) for line in rows}
     kept = [x for x in measured() if (x["package"], x["version"]) not in again]
     order = [adapter.package for adapter in ADAPTERS]
@@ -243,13 +233,10 @@ def write(rows: Sequence[dict]) -> None:
 
 
 def probe_command(
-    name: str | None,
-    trainer: str | None,
-    declared: Mapping[str, Any] | None,
-    form: str,
+    name: str | None, trainer: str | None, declared: Mapping | None, form: str
 ) -> int:
-    """Probes, prints, and gives the exit code: 0, 1 or 2 as the check.
-    Raises GradebookError for a function or a trainer that is not there."""
+    """Probes, prints, and gives the exit code as the check does. Raises
+    GradebookError for a function or a trainer that is not there."""
     if name and not trainer:
         results = {name: probe(function_named(name), declared)}
     elif trainer and not name:
@@ -279,8 +266,8 @@ def function_named(name: str) -> Any:
 
 
 def probes_of_trainer(name: str) -> dict[str, Probe]:
-    """The probes of an installed trainer, or of those of its packages that are
-    installed. Raises GradebookError where there is none."""
+    """The probes of a trainer's packages that are installed. Raises GradebookError
+    where there is none."""
     matching = [each for each in ADAPTERS if name in (each.package, each.trainer)]
     if not matching:
         names = ", ".join(each.package for each in ADAPTERS)

@@ -298,10 +298,6 @@ def smaller(rewards: Rewards) -> Iterator[Rewards]:
                 yield instead(p, [*group[:n], rounder, *group[n + 1 :]])
 
 
-SENT = ("baseline", "scale", "ddof", "eps", "lone_row", "spread_about")
-"""The settings that a link carries."""
-
-
 def sandbox(rewards: Rewards, settings: Settings, bug: str = "") -> str:
     """The address of the page that shows the batch beside both engines."""
     first = start(case(SANDBOX))
@@ -313,7 +309,8 @@ def sandbox(rewards: Rewards, settings: Settings, bug: str = "") -> str:
         for number, group in enumerate(rewards)
         for n, r in enumerate(group)
     ]
-    changes = {name: settings[name] for name in SENT}
+    names = ("baseline", "scale", "ddof", "eps", "lone_row", "spread_about")
+    changes = {name: settings[name] for name in names}
     changes["group_size"] = max(map(len, rewards))
     state = replace(
         first,

@@ -10,8 +10,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from contextlib import ExitStack
-from functools import partial
 from typing import Any
 
 import torch
@@ -51,7 +49,6 @@ class Watched:
 
     _recorder: Recorder | None = None
     _guard: Guard | None = None
-    _open: Callable[[], Recorder] | None = None
     _rewards: Tensor | None = None
     _generations = (-1, 0)
 
@@ -69,15 +66,7 @@ class Watched:
         if guard is not None:
             self._guard = Guard(declared=settings, action=guard)
         if folder is not None:
-            self._open = partial(Recorder, folder, declared=settings, strict=strict)
-
-    def train(self, *args: Any, **more: Any) -> Any:
-        """As the trainer's own, with the recorder open."""
-        trainer: Any = self
-        with ExitStack() as stack:
-            if self._open is not None and trainer.accelerator.is_main_process:
-                self._recorder = stack.enter_context(self._open())
-            return super().train(*args, **more)  # type: ignore[misc]
+            self._recorder = Recorder(folder, declared=settings, strict=strict)
 
     def _calculate_rewards(self, *args: Any, **more: Any) -> Tensor:
         self._rewards = super()._calculate_rewards(*args, **more)  # type: ignore[misc]
@@ -87,13 +76,11 @@ class Watched:
         trainer: Any = self
         training = trainer.model.training
         output = super()._generate_and_score_completions(inputs)  # type: ignore[misc]
-        if training and (self._open or self._guard):
-            rows = self.generated_rows(output)
-            step = self._step_number()
-            if self._recorder is not None:
-                self._recorder.step(step, **rows)
-            if self._guard is not None and trainer.accelerator.is_main_process:
-                self._guard.step(step, **rows)
+        watching = [each for each in (self._recorder, self._guard) if each]
+        if training and watching:
+            rows, step = self.generated_rows(output), self._step_number()
+            for each in watching if trainer.accelerator.is_main_process else ():
+                each.step(step, **rows)
         return output
 
     def generated_rows(self, output: Any) -> dict[str, Any]:
