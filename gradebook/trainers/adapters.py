@@ -45,6 +45,7 @@ areal = partial(calls.areal, **LEVELS)
 ONE_OUT_STD = {"estimator": "leave_one_out/group_std"} | DIVIDED
 ONE_OUT = "reward_norm: mean_level=group, std_level={std_level}, mean_leave1out=true"
 areal_one_out = partial(areal, mean_leave1out=True, reached=ONE_OUT)
+art = partial(calls.art, "local backend", GROUP_STD_0, default=True)
 TRINITY_RLOO = [
     "trinity/algorithm/advantage_fn/rloo_advantage.py RLOOAdvantageFn.__call__"
 ]
@@ -64,6 +65,8 @@ TUNIX_DR_GRPO = [
     "tunix/rl/grpo/drgrpo_learner.py compute_advantages",
 ]
 TUNIX_AGENTIC = ["tunix/rl/agentic/agentic_grpo_learner.py compute_advantages"]
+
+UNBIASED = "unbiased_advantage = true"
 
 ADAPTERS = (
     Adapter(
@@ -205,20 +208,14 @@ ADAPTERS = (
     Adapter(
         "OpenPipe ART",
         "openpipe-art",
-        calls.art("local backend", GROUP_STD_0, default=True, before="0.4"),
-        calls.art(
-            "local backend", GROUP_STD_0, default=True, since="0.4", scale_rewards=True
-        ),
+        art(before="0.4"),
+        art(since="0.4", scale_rewards=True),
         calls.art_native("tinker_native backend", GRPO),
     ),
     Adapter(
         "Cosmos-RL",
         "cosmos-rl",
         calls.cosmos("grpo, unbiased=False", GROUP_STD_0, default=True),
-        calls.cosmos(
-            "grpo, unbiased=True",
-            {"scale": "none"},
-            reached="unbiased_advantage = true",
-        ),
+        calls.cosmos("grpo, unbiased=True", {"scale": "none"}, reached=UNBIASED),
     ),
 )

@@ -198,14 +198,10 @@ class Rows:
         """Each row as an object, by prompt, with what trainers keep of a rollout."""
 
         def sample(reward: float) -> SimpleNamespace:
-            return SimpleNamespace(
-                reward=reward,
-                get_reward_value=lambda args: reward,
-                action_mask=torch.ones(4),
-                messages_and_choices=[],
-                exchanges=[],
-                tools=None,
-                additional_histories=[],
-            )
+            row = SimpleNamespace(reward=reward, action_mask=torch.ones(4), tools=None)
+            row.get_reward_value = lambda args: reward
+            row.messages_and_choices, row.exchanges = [], []
+            row.additional_histories = []
+            return row
 
         return [[sample(reward) for reward in group] for group in self.lists()]

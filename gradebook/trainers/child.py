@@ -30,12 +30,11 @@ class Unusable(Exception):
 @contextmanager
 def apart(function: Any) -> Iterator[tuple[Callable[[Any], Any], tuple[str, ...]]]:
     """The function as it answers from another process, or from this one where it
-    cannot be loaded there, with a note that says so. It raises Unusable, and is
-    not called again once its process is lost."""
+    cannot be loaded there, with notes that say so. It raises Unusable, and is not
+    called again once its process is lost."""
     if getattr(function, "__module__", "") == "__mp_main__":
         # A child imports a script that probes without `__name__ == "__main__"`.
         sys.exit()
-    here = partial(_answer, function), (HERE,)
     lost, process = "", 0
     pool = ProcessPoolExecutor(1, get_context("spawn"))
 
@@ -61,7 +60,7 @@ def apart(function: Any) -> Iterator[tuple[Callable[[Any], Any], tuple[str, ...]
         except TimeoutError:
             lost = f"no process in {STARTING:g} seconds"
         except Exception:
-            yield here
+            yield partial(_answer, function), (HERE,)
             return
         yield call, ()
     finally:
