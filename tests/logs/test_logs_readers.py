@@ -93,6 +93,7 @@ NO_ROWS = ("{", "[1, 2]", "null", '{"step": 1}', "nonsense", "{" * 10_000)
     [
         ("1,prompt 0,oops,3,True,2,0.1", "column reward"),
         ("1,prompt 0,,3,True,2,0.1", "an empty cell"),
+        ("1,prompt 0,1_5,3,True,2,0.1", "column reward"),
         ("1,prompt 0,0.5,3,True,2,high", "column advantage"),
         ("1,prompt 0,0.5,-3,True,2,0.1", "column response_length"),
         ("1,prompt 0,0.5,3,maybe,2,0.1", "column eos"),

@@ -282,8 +282,11 @@ def _each(column: pd.Series, read: Callable[[object], float]) -> np.ndarray:
 
 def _number(cell: Any) -> float:
     """NaN for what is no number; true is 1, false is 0."""
+    word = _word(cell)
+    if "_" in word or not word.isascii():
+        return math.nan  # Python alone reads 1_5 as 15
     try:
-        return float({"true": 1, "false": 0}.get(_word(cell), cell))
+        return float({"true": 1, "false": 0}.get(word, cell))
     except (TypeError, ValueError, OverflowError):
         return math.nan
 

@@ -172,8 +172,9 @@ def _of_numbers(frame: pd.DataFrame) -> list[str]:
     """The columns in which most cells that are not empty are numbers."""
     names = []
     for name, column in frame.items():
-        words = column.dropna().map(lambda cell: str(cell).strip()).astype(object)
-        values = pd.to_numeric(words[words != ""], errors="coerce")
+        cells = [str(cell).strip() for cell in column.dropna()]
+        words = pd.Series([*filter(None, cells)], dtype=object)
+        values = pd.to_numeric(words, errors="coerce")
         if values.notna().sum() * 2 > len(values):
             names.append(name)
     return names
