@@ -33,6 +33,7 @@ COLUMNS = (
     *("advantage", "length"),
 )
 """What `Recorder.step` and `Guard.step` take, beside the step's number."""
+FORMAT = 2
 KEY = "gradebook"
 """The key of a stream's facts, and of a step's, in the Arrow metadata."""
 Float = Literal["float64", "float32", "float16", "bfloat16"]
@@ -43,7 +44,7 @@ class StreamFacts(BaseModel):
     """What a stream says of itself: its process, when the recorder started, and
     what was declared; column -> the float type that the trainer handed over."""
 
-    format: Literal[2] = 2
+    format: int = FORMAT
     rank: int
     ranks: int
     session: int

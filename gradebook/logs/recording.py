@@ -12,7 +12,7 @@ import pyarrow as pa
 from gradebook.core.errors import GradebookError, refuse, shown
 from gradebook.core.lazy_pandas import pd
 from gradebook.logs.read.files import Source, sources, to_frame
-from gradebook.logs.recorder import COLUMNS, KEY, Float, StepFacts, StreamFacts
+from gradebook.logs.recorder import COLUMNS, FORMAT, KEY, Float, StepFacts, StreamFacts
 
 KNOWN = {"step", *COLUMNS} - {"mask"}
 """Columns that a recorder writes."""
@@ -153,9 +153,9 @@ def recording(paths: Iterable[str | Path | Source] | str | Path) -> Recording | 
         if cut:
             text = f"{name}: cut off behind its first {len(batches)} steps"
             problems.append(f"{text} (the run was killed, or is writing now)")
-        if declared not in (None, facts.declared):
-            error = refuse(f"{declared}", facts.declared, "declared")
-            raise error.inside(source.name)
+        for key, expected in (("format", FORMAT), ("declared", declared)):
+            if expected not in (None, value := getattr(facts, key)):
+                raise refuse(f"{expected}", value, key).inside(source.name)
         columns = names if declared is None else tuple(n for n in columns if n in names)
         declared = facts.declared
         for column, kind in facts.types.items():

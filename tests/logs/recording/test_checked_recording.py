@@ -9,6 +9,7 @@ from logs.made import made
 
 import gradebook
 from gradebook.__main__ import main
+from gradebook.core.errors import GradebookError
 from gradebook.logs.log import check_log
 from gradebook.logs.read.files import Source
 from gradebook.logs.recording import recording
@@ -104,6 +105,14 @@ def test_a_damaged_file_and_another_log_are_named(tmp_path):
     assert len(verdict.broken) == 2
     assert "zz.arrows: damaged" in verdict.broken[0]
     assert "zzz.parquet: not of the recording" in verdict.broken[1]
+
+
+def test_a_recording_of_another_version_is_named_as_one(tmp_path):
+    record(tmp_path, range(3))
+    (file,) = tmp_path.glob("*.arrows")
+    file.write_bytes(file.read_bytes().replace(b'"format":2', b'"format":3'))
+    with pytest.raises(GradebookError, match=f"{file.name}.*format.*2, found 3"):
+        check_log([tmp_path])
 
 
 def test_rows_without_a_reward_are_unscored(tmp_path):
