@@ -163,7 +163,7 @@ def _evidence(verdict: Verdict) -> None:
     for title, texts, expanded in (
         ("What this log cannot tell", [*verdict.ties.values()], False),
         ("Notes, and what was not checked", verdict.notes, False),
-        ("Left out, since it cannot be read", verdict.broken, True),
+        ("Left out or missing", verdict.broken, True),
     ):
         if texts:
             lines = "\n".join(f"- {words.plain(text)}" for text in texts)
