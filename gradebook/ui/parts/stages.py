@@ -79,17 +79,19 @@ def step(draft: Draft, by: int) -> None:
 def _numbers(draft: Draft, stage: str) -> None:
     """Both engines' results of one stage, row by row; of the loss, by its parts."""
     panel, names = stage_panel(draft.comparison, stage), draft.scenario.engine_names
-    head, digits, selected = "row, prompt", 3, draft.row
-    labels = [f"{row}, {prompt}" for row, prompt in enumerate(draft.prompts)]
+    head, digits, selected = ["row", "prompt"], 3, draft.row
+    labels = [[str(row), prompt] for row, prompt in enumerate(draft.prompts)]
     if stage == "loss":
-        head, labels, digits, selected = "", [*PARTS_OF_LOSS.values()], 6, -1
+        head, digits, selected = [""], 6, -1
+        labels = [[part] for part in PARTS_OF_LOSS.values()]
     body = [
-        [label, *written(correct, faulty, digits), "≠" if differs else ""]
+        [*label, *written(correct, faulty, digits), "≠" if differs else ""]
         for label, correct, faulty, differs in zip(
             labels, panel.correct, panel.faulty, panel.differs
         )
     ]
-    table([head, *names, ""], body, numbers=(1, 2), selected=selected)
+    numbers = (len(head), len(head) + 1)
+    table([*head, *names, ""], body, numbers=numbers, selected=selected)
 
 
 def workings(draft: Draft) -> None:
