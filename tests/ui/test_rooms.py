@@ -1,8 +1,10 @@
 """A room on the pages of its lead and its learners."""
 
 import json
+from threading import Event
 
 import pytest
+import streamlit as st
 from starlette.requests import Request
 from ui.answered import answered
 
@@ -12,7 +14,7 @@ from gradebook.classroom.plan import CLOSING, OPENING, plan
 from gradebook.training.study import studied
 from gradebook.ui.board.component import taken
 from gradebook.ui.parts.drafts import SKIPPED, Progress
-from gradebook.ui.rooms import news, panel
+from gradebook.ui.rooms import news, panel, seat
 from gradebook.ui.rooms.seat import rooms
 
 Q = "partial_groups"
@@ -83,6 +85,19 @@ def test_who_skips_has_no_vote_also_after_a_reload(at, room):
     for page in (at("a-learner"), at("a-learner").run()):
         assert not covered(page) and "no vote" in page.text
     assert counts(room) == {}
+
+
+def test_a_server_that_has_just_started_asks_for_the_room_of_who_was_in_one(
+    at, visit, monkeypatch
+):
+    """By the cookie that the program of the news writes."""
+    at("a-learner")
+    assert f"'{seat.BEEN}=1; path=/;" in news.PROGRAM
+    for cookies, is_in in (({}, False), ({seat.BEEN: "1"}, True)):
+        monkeypatch.setattr(seat, "OPENED", Event())
+        monkeypatch.setattr(type(st.context), "cookies", cookies)
+        page = visit(Q, {"seat": "a-learner"})
+        assert ("Nobody sees who said what" in page.text) == is_in
 
 
 def test_an_answer_from_before_the_room_is_no_vote(visit, room):
@@ -250,8 +265,8 @@ def test_what_a_plan_asks_on_another_page_is_voted_on(at, room, step):
     assert f"You said **{step.choices[1]}**" in learner.text
     assert vote in learner.buttons and step.truth not in learner.text
     lead.click("room-reveal")
-    for seat in (lead, learner.run()):
-        assert vote not in seat.buttons
+    for page in (lead, learner.run()):
+        assert vote not in page.buttons
     lines = panel.results(rooms().read(room)).values.tolist()
     assert {line[0] for line in lines} == {step.ask.replace("-", "\u2212")}
     assert [line[1:3] for line in lines] == [*map(list, zip(step.choices, (0, 1, 0)))]
