@@ -106,13 +106,15 @@ class Judgement:
         return tuple(tied)
 
 
-def judge(ruler: Ruler, asked: Asked, tick: search.Tick = lambda: None) -> Judgement:
+def judge(ruler: Ruler, asked: Asked, tick: search.Tick = search.untold) -> Judgement:
     """The verdict on a log's steps, as a whole and step by step."""
     if "advantage" not in ruler.steps.has:
         candidates = Candidates(ruler, asked)
         return framed(Judgement("cannot tell", candidates, "no advantages"))
     candidates = search.search(ruler, asked, tick)
-    return framed(_whole(candidates, np.flatnonzero(~quiet(ruler.steps))))
+    judgement = framed(_whole(candidates, np.flatnonzero(~quiet(ruler.steps))))
+    candidates.tick = search.untold  # whom it told is no part of a verdict
+    return judgement
 
 
 def by_step(ruler: Ruler, asked: Asked) -> pd.DataFrame:

@@ -35,13 +35,17 @@ CLIPS = (20.0, 10.0, 5.0, 1.0)
 Tick = Callable[[], object]
 
 
+def untold() -> None:
+    """Progress that nobody is told of."""
+
+
 @dataclass(eq=False)
 class Candidates:
     """How readings and suspects lie with the steps."""
 
     ruler: Ruler
     asked: Asked
-    tick: Tick = lambda: None
+    tick: Tick = untold
     readings: dict[Reading, Fit] = field(default_factory=dict)
     suspects: dict[Suspect, Fit] = field(default_factory=dict)
     nearest: tuple[Reading, float] | None = None
@@ -123,7 +127,7 @@ def quiet(steps: LoggedSteps) -> np.ndarray:
 def search(
     ruler: Ruler,
     asked: Asked,
-    tick: Tick = lambda: None,
+    tick: Tick = untold,
     only: Callable[[Reading], bool] = lambda reading: True,
 ) -> Candidates:
     """The readings that fit some step, with their fit on every step."""

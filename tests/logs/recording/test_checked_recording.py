@@ -143,6 +143,9 @@ def test_uploads_and_files_are_read_like_the_folder(tmp_path):
         verdict = check_log(given)
         assert verdict.sentence == direct.sentence
         assert verdict.declared == GRPO
+    # A verdict can be sent to another process.
+    sent = pickle.loads(pickle.dumps(direct))
+    assert sent.to_json() == direct.to_json()
 
 
 def test_a_recording_splits_into_whole_steps(tmp_path):
