@@ -13,7 +13,7 @@ from gradebook.core.errors import GradebookError
 from gradebook.training.study import default_run
 from gradebook.ui import keys
 from gradebook.ui.parts import address, words
-from gradebook.ui.parts.address import bug_files, page_files
+from gradebook.ui.parts.address import bug_files, page_files, page_title
 from gradebook.ui.parts.desk import PAGE as TRAINING_PAGE
 from gradebook.ui.parts.desk import query_of
 from gradebook.ui.rooms import seat
@@ -108,7 +108,8 @@ def _step(step: Step, revealed: bool) -> None:
             lines = [f"**{head}:** {words.plain(text)}" for head, text in pairs]
             part.markdown("  \n".join(lines))
         file, link = _opened(step)
-        links = {"Open the case" if step.scenario else "Open the page": link}
+        label = "Open the case" if step.scenario else f"Open “{page_title(file)}”"
+        links = {label: link}
         if step.scenario:
             links["Presenter view"] = link | {address.PRESENT: "1"}
         if step.next:
