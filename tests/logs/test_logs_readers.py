@@ -298,3 +298,8 @@ def test_conversations_are_prompts():
 def test_every_column_of_a_batch_is_read_from_a_log_and_recorded():
     """A column that the table gains is not dropped in silence."""
     assert {*COLUMNS} - {*recorder.COLUMNS} == {"logp", "ref_logp", "step"}
+
+
+def test_a_frame_whose_columns_have_two_levels_is_named():
+    with pytest.raises(GradebookError, match="reward.*expected a column of rewards"):
+        gradebook.check(pd.concat({"run": made(steps=1)}, axis=1))

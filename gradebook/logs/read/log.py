@@ -240,9 +240,10 @@ def read_frame(frame: pd.DataFrame, columns: Mapping[str, str] | None = None) ->
     """A frame of whole steps as a log; a step that stands again is told apart.
     Raises GradebookError with the column and row of the first cell that
     cannot be read."""
-    frame = frame.reset_index(drop=True).rename(columns=str)
+    names = [*map(str, frame.columns)]
+    frame = frame.reset_index(drop=True).set_axis(names, axis=1)
     numbers = [name for name in frame if frame[name].dtype.kind in "fiub"]
-    log = Log((), guessed([*frame], numbers, columns), rows=len(frame))
+    log = Log((), guessed(names, numbers, columns), rows=len(frame))
     log.types = log.columns.types(frame)
     table, broken = canonical(frame, log.columns)
     if broken:
