@@ -13,7 +13,6 @@ import numpy as np
 from gradebook.bugs import BUGS
 from gradebook.cases.scenario import Bug, bug
 from gradebook.core.errors import GradebookError
-from gradebook.core.lazy_pandas import pd
 from gradebook.core.settings import Settings
 from gradebook.engine.pipeline import CORRECT, run
 from gradebook.logs.judging.fit import Fit, Numbers, Ruler
@@ -246,30 +245,33 @@ def mixes_strides(suspect: Suspect, steps: LoggedSteps) -> bool:
     and mixed are exactly those in which a prompt has fewer rows than the stride, or
     that have fewer prompts than others."""
     traced, settings, batch = compute(steps, suspect), suspect.settings, steps.batch
+    assert traced.group is not None
     kept = ((batch.tokens > 0) & batch.scored).numpy() & np.isfinite(traced.values)
     if settings.mask_no_eos:
         kept &= batch.eos.numpy()
-    columns = {"step": batch.step_index, "prompt": batch.prompt_index}
-    log = pd.DataFrame(columns).assign(cell=traced.group)[kept]
-    sizes = log["prompt"].value_counts()
-    runs = 1 + np.count_nonzero(np.diff(log["prompt"]))
-    if runs != len(sizes) or sizes.nunique() < 2:
-        return False
+    prompt, cell = batch.prompt_index.numpy()[kept], traced.group[kept]
+    size = np.bincount(prompt)
+    sizes = size[size > 0]
+    runs = 1 + np.count_nonzero(np.diff(prompt))
     stride = suspect.group_size or sizes.max()
-    if stride not in (sizes.mode()[0], sizes.max()):
+    usual = np.bincount(sizes).argmax(), sizes.max()
+    if runs != len(sizes) or len(set(sizes)) < 2 or stride not in usual:
         return False
-    size, has_cell = log["prompt"].map(sizes), log["cell"] >= 0
-    prompts = log.groupby("cell")["prompt"].transform("nunique")
-    cells = log.groupby("prompt")["cell"].transform("nunique")
-    is_whole = (prompts == 1) & (cells == 1) & (size >= stride)
-    mixed = {*log["step"][has_cell & (prompts > 1)]}
-    pure = {*log["step"][has_cell & is_whole]}
+    has_cell = cell >= 0
+    pairs = cell[has_cell] * len(size) + prompt[has_cell]
+    pieces, shared = np.unique(pairs.astype("int64"), return_counts=True)
+    cell_of, prompt_of = np.divmod(pieces, len(size))
+    several = np.bincount(cell_of)[cell_of] > 1
+    whole = ~several & (shared == size[prompt_of]) & (shared >= stride)
+    step = steps.groups.step
+    mixed, pure = {*step[prompt_of[several]]}, {*step[prompt_of[whole]]}
     if not has_cell.all():
         return bool(mixed) or settings.scale != "none"
     if mixed & pure:
         return True
     full = stride * (settings.prompts_per_step or 0)
-    rows = log.groupby("step")["prompt"].transform("size")
-    short = {*log["step"][(size < stride) | (rows < full)]}
+    rows = np.bincount(steps.step_of[kept])
+    few = np.bincount(step[prompt], size[prompt] < stride) > 0
+    short = {*np.flatnonzero(few | (rows < full))}
     both = bool(mixed) and bool(pure) and len(mixed) + len(pure) > 2
     return both and mixed <= short and not pure & short
