@@ -16,7 +16,8 @@ from gradebook.cases import link
 from gradebook.cases.edits import ACTS
 from gradebook.cases.scenario import load
 from gradebook.ui.board import component
-from gradebook.ui.board.view import challenge, lesson, view
+from gradebook.ui.board.lesson import challenge, lesson
+from gradebook.ui.board.view import view
 from gradebook.ui.parts.drafts import SKIPPED, Draft, Guess, Progress
 
 
@@ -283,3 +284,21 @@ def test_a_batch_that_stops_the_faulty_engine_solves_the_challenge_that_asks_for
     draft.challenge -= 1  # which asks that the engines agree
     missing = challenge(draft, Progress())["missing"]
     assert missing == "An engine cannot compute this batch."
+
+
+@pytest.mark.parametrize(
+    "name, number, text",
+    [
+        ("no_eos_outliers", 0, "1 row differs"),  # 0 and -49.5, and the row without EOS
+        ("partial_groups", 2, "4 rows differ"),  # those of prompts C and D
+        (
+            "zero_std_kl",
+            0,
+            "2 rows differ",
+        ),  # in the gradient: the rows of a flat group
+    ],
+)
+def test_a_challenge_to_agree_counts_the_rows_that_differ(name, number, text):
+    draft = Draft(load(name))
+    draft.challenge = number
+    assert challenge(draft, Progress())["live"] == text

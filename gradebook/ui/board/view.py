@@ -1,4 +1,4 @@
-"""What the board draws, and what stands around it on a bug's page, as plain data.
+"""What the board draws, as plain data.
 
 Pure functions, without Streamlit. All numbers come from the engines' traces;
 the browser draws them and computes nothing. While the faulty engine is
@@ -27,30 +27,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from itertools import chain, zip_longest
+from itertools import chain
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from gradebook.analysis import challenges
 from gradebook.analysis.comparison import same
-from gradebook.cases.case import OF_ENGINES, Agree, Bounds, Challenge, Differ
 from gradebook.cases.scenario import bug
 from gradebook.core.batch import Batch
 from gradebook.core.columns import COLUMNS, number
-from gradebook.core.formatting import (
-    counted,
-    flips,
-    minus,
-    pair,
-    plain,
-    settled,
-    signed,
-)
+from gradebook.core.formatting import flips, pair, settled
 from gradebook.engine.pipeline import Trace
 from gradebook.output import panels
-from gradebook.ui.parts.drafts import SKIPPED, Draft, Guess, Progress
+from gradebook.ui.parts.drafts import Draft
 
 HOLLOW = {
     "credited": "row that earns no advantage",
@@ -125,8 +115,8 @@ def view(
             if column.kind == "list"
         },
         "refused": dict(draft.refused),
-        "rewards": _values(map(number, table["reward"])),
-        "stood": _values(came.reward.tolist()) if same_rows else [],
+        "rewards": browser_numbers(map(number, table["reward"])),
+        "stood": browser_numbers(came.reward.tolist()) if same_rows else [],
         "panels": axes,
         "numbers": numbered,
         "baseline": BASELINES.get(batch.settings.baseline, ""),
@@ -136,7 +126,8 @@ def view(
     }
     if "advantage" in stages and is_drawn:
         data["second"] = [
-            _values(map(settled, trace.standardized.tolist())) for trace in traces
+            browser_numbers(map(settled, trace.standardized.tolist()))
+            for trace in traces
         ]
     return data
 
@@ -157,13 +148,15 @@ def _axes(
         texts = [pair(*both)[:sides] for both in zip(*now)]
         panel: dict[str, Any] = {
             "title": title,
-            "engines": [_values(map(settled, side)) for side in now[:sides]],
+            "engines": [browser_numbers(map(settled, side)) for side in now[:sides]],
             "text": [list(side) for side in zip(*texts)],
             "differ": [] if covered else _where(~same(*values)),
             "flips": [] if covered else _where(flips(*values)),
         }
         if draft.edited and title in came and len(then[0]) == rows:
-            panel["ghosts"] = [_values(map(settled, side)) for side in then[:sides]]
+            panel["ghosts"] = [
+                browser_numbers(map(settled, side)) for side in then[:sides]
+            ]
         start = covered_reach(map(settled, then[0]), places)
         drawn = chain(*panel["engines"], *panel.get("ghosts", ()))
         panel["reach"] = [start, round_up([start, *drawn])]
@@ -175,7 +168,7 @@ def _where(rows: Tensor) -> list[int]:
     return rows.nonzero().flatten().tolist()
 
 
-def _values(values: Iterable[float]) -> list[float | int | None]:
+def browser_numbers(values: Iterable[float]) -> list[float | int | None]:
     """Numbers for the browser, no value and infinity as None, with seven significant
     digits: more than a screen shows, in few bytes."""
     shorts: list[float | int | None] = []
@@ -199,12 +192,12 @@ def _cause(batch: Batch, trace: Trace, say: str, scaled: bool) -> dict[str, Any]
     cause["say"] = _bits(getattr(trace, say))
     if settings.baseline != "none" and settings.reward_scaling:
         reward = trace.baseline / settings.reward_scaling - settings.reward_bias
-        cause["at"] = _values(reward.tolist())
+        cause["at"] = browser_numbers(reward.tolist())
     if say != "counted":
         cause["counts"] = _bits(trace.counted)
     if scaled and settings.reward_scaling:
         size = trace.scale / abs(settings.reward_scaling)
-        cause["scale"] = _values(size.tolist())
+        cause["scale"] = browser_numbers(size.tolist())
     return cause
 
 
@@ -251,148 +244,3 @@ def round_up(values: Iterable[float | None]) -> float:
     power = 10.0 ** math.floor(math.log10(size))
     ends = (float(f"{end * power:.3g}") for end in ROUND)
     return next(end for end in ends if end >= size * (1 - 1e-9))
-
-
-# Around the board of a bug's page: the box with the question and the verdict, the
-# challenge, and the path through the stages
-
-
-def lesson(draft: Draft, progress: Progress) -> dict[str, Any]:
-    scenario = draft.scenario
-    covered, task = progress.covered(scenario.name), challenge(draft, progress)
-    kind, places = scenario.telltale.kind, scenario.prediction.places
-    return view(draft, kind=kind, covered=covered, places=places) | {
-        "box": box(draft, None if covered else progress.guesses[scenario.name]),
-        "challenge": {"count": task["count"]} if covered and task else task,
-        "path": path(draft, covered),
-    }
-
-
-def box(draft: Draft, guess: Guess | None) -> dict[str, Any]:
-    """The question; with a guess, the verdict on it."""
-    scenario = draft.scenario
-    asked, places = scenario.prediction, scenario.prediction.places
-    question = {
-        "question": minus(asked.question),
-        "row": scenario.focus,
-        "choices": [
-            {
-                "text": minus(text),
-                "place": place,
-                "region": region and _values(region),
-            }
-            for text, place, region in zip_longest(asked.choices, places, asked.regions)
-        ],
-    }
-    if guess is None:
-        return question
-    choice, answer = guess.choice, f"The answer: {asked.choices[asked.answer]}."
-    sentence = answer
-    if choice != SKIPPED:
-        # Where the answer is no place on the axis, the numbers do not show it.
-        unseen = choice != asked.answer and not places
-        sentence = asked.said[choice] + (f" {answer}" if unseen else "")
-    panel = panels.telling(draft.original, scenario.telltale.kind)
-    values = panel.correct[scenario.focus], panel.faulty[scenario.focus]
-    return question | {
-        "guess": None if choice == SKIPPED else choice,
-        "place": guess.place,
-        "verdict": {
-            "values": _values(map(settled, values)),
-            "text": list(map(minus, pair(*values))),
-            "right": choice == asked.answer,
-            "said": minus(sentence),
-            "why": minus(asked.why),
-            "rule": minus(scenario.rule),
-        },
-    }
-
-
-def challenge(draft: Draft, progress: Progress) -> dict[str, Any] | None:
-    """The challenge that is shown, judged on the batch as it stands. A
-    solved one is noted in the progress."""
-    name, tasks = draft.scenario.name, draft.scenario.challenges
-    if not tasks:
-        return None
-    number, task = draft.challenge, tasks[draft.challenge]
-    both = None if draft.faults else draft.comparison
-    missing = challenges.missing(task, draft.state, both)
-    shown = progress.shown.setdefault(name, set())
-    if not missing and number not in shown:
-        progress.solved.setdefault(name, set()).add(number)
-    rows = task.edits.rows if task.edits and task.edits.columns == ("reward",) else ()
-    return {
-        "at": number,
-        "count": len(tasks),
-        "goal": minus(task.goal),
-        "allowed": minus(challenges.allowed(task.edits)) if task.edits else "",
-        "hint": minus(task.hint),
-        "insight": minus(task.insight),
-        "solved": not missing,
-        "shown": number in shown,
-        "missing": minus(missing),
-        "live": minus(_live(draft, task)),
-        "row": rows[0] if len(rows) == 1 else None,
-    }
-
-
-ADVANTAGES = (*OF_ENGINES, "correct shift", "faulty shift")
-"""Of a condition: what is read off an engine's advantage."""
-
-
-def _live(draft: Draft, task: Challenge) -> str:
-    """The number that decides the challenge, with as many digits as on the board; ""
-    where it is no advantage."""
-    both = draft.comparison
-    for condition in task.solved:
-        if isinstance(condition, (Agree, Differ)):
-            count = int((both.differs("advantage") | both.differs("gradient")).sum())
-            return f"{counted(count, 'row')} {'differs' if count == 1 else 'differ'}"
-        if isinstance(condition, Bounds) and condition.of in ADVANTAGES:
-            rows = condition.some or condition.every
-            row = rows[0] if isinstance(rows, tuple) else draft.scenario.focus
-            if row >= both.batch.rows:
-                return f"no row {row}"
-            correct, faulty = (t.advantage[row] for t in (both.correct, both.faulty))
-            texts = pair(float(correct), float(faulty))
-            return f"row {row}: {texts[condition.of.startswith('faulty')]}"
-    return ""
-
-
-def path(draft: Draft, covered: bool) -> dict[str, Any]:
-    """The selected row's result at each stage, and where the engines part."""
-    both, row = draft.comparison, draft.shown_row
-    traces = both.correct, both.correct if covered else both.faulty
-    engines = ("correct",) if covered else ("correct", "faulty")
-    texts = {stage: _texts(traces, stage, row) for stage in both.stages}
-    stages = [
-        {"name": stage, **dict(zip(engines, map(minus, pairs)))}
-        for stage, pairs in texts.items()
-    ]
-    differ = [n for n, (a, b) in enumerate(texts.values()) if a != b]
-    parts = differ[0] if differ else None
-    return {"row": row, "stages": stages, "parts": parts, "open": draft.stage}
-
-
-def _texts(traces: tuple[Trace, Trace], stage: str, row: int) -> tuple[str, str]:
-    """Both engines' results of a stage on the row. The loss is the step's."""
-    if stage == "group":
-        return _group(traces[0], row), _group(traces[1], row)
-    place, digits = (0, 5) if stage == "loss" else (row, 3)
-    correct, faulty = (getattr(t, stage).reshape(-1)[place].item() for t in traces)
-    write = signed if stage in ("standardized", "advantage") else plain
-    return panels.written(correct, faulty, digits, write)
-
-
-def _group(trace: Trace, row: int) -> str:
-    """The rows that this one is compared with, in words."""
-    if int(trace.group[row]) < 0:
-        return "none"
-    rows = (trace.group == trace.group[row]).nonzero().flatten().tolist()
-    if len(rows) == 1:
-        return f"row {row} alone"
-    if rows[-1] - rows[0] == len(rows) - 1:
-        return f"rows {rows[0]} to {rows[-1]}"
-    if len(rows) <= 4:
-        return "rows " + ", ".join(map(str, rows))
-    return f"{len(rows)} rows"

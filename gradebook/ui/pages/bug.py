@@ -13,7 +13,7 @@ from gradebook.analysis.challenges import apply_solution
 from gradebook.bugs import BUGS
 from gradebook.cases.scenario import Scenario, load, variants
 from gradebook.ui import keys
-from gradebook.ui.board import view
+from gradebook.ui.board import lesson as board_lesson
 from gradebook.ui.board.component import below, board
 from gradebook.ui.parts import address, controls, drafts, report, stages, words
 from gradebook.ui.parts.address import bug_files, page_files
@@ -186,7 +186,7 @@ def lesson(draft: Draft) -> None:
             learns(progress, name)
         # Who leads a room has no vote.
         label = "" if leads else "Vote" if learns else "Show what it does"
-        shown = view.lesson(draft, progress)
+        shown = board_lesson.lesson(draft, progress)
         shown["box"] |= {"reveals": learns is None, "label": label}
         return shown | {"progress": progress.text()}
 

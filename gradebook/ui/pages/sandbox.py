@@ -17,7 +17,8 @@ from gradebook.core.errors import GradebookError
 from gradebook.output.panels import GRADIENT
 from gradebook.ui import keys
 from gradebook.ui.board.component import below, board
-from gradebook.ui.board.view import path, view
+from gradebook.ui.board.lesson import path
+from gradebook.ui.board.view import view
 from gradebook.ui.parts import address, controls, drafts, report, stages, words
 from gradebook.ui.parts.address import bug_files
 from gradebook.ui.parts.drafts import Draft

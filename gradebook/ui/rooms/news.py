@@ -29,7 +29,7 @@ from starlette.responses import JSONResponse
 from gradebook.cases.scenario import load, names
 from gradebook.classroom.plan import asked
 from gradebook.core.formatting import counted, minus
-from gradebook.ui.board.view import lesson
+from gradebook.ui.board.lesson import lesson
 from gradebook.ui.parts import words
 from gradebook.ui.parts.drafts import SKIPPED, Draft, Guess, Progress
 from gradebook.ui.rooms import seat
