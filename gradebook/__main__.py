@@ -5,8 +5,6 @@ code 0 when every step matches what was declared, or one known computation; 1
 when they match another one, or are proved wrong; 2 for everything else.
 """
 
-from __future__ import annotations
-
 import argparse
 import importlib.util
 import os

@@ -3,8 +3,6 @@
 A condition gives "" where it holds, else what is missing in one sentence.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace

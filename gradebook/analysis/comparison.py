@@ -1,7 +1,5 @@
 """Two traces of one batch: where they differ, and which rows flip."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 

@@ -1,8 +1,6 @@
 """The numbers that settle a report: by the engine, or by a formula where the
 report is about code that the engine does not have."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from itertools import accumulate, groupby
 

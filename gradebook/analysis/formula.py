@@ -1,7 +1,5 @@
 """A row's advantage worked out, and the code that computes it, for both engines."""
 
-from __future__ import annotations
-
 import ast
 import inspect
 from collections.abc import Callable, Iterator

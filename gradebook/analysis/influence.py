@@ -5,8 +5,6 @@ explodes where rewards are equal. In every matrix [R, R] the first index is the 
 that moves, the second the row whose reward is replaced.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import NamedTuple
 

@@ -6,8 +6,6 @@ exact = lambda step: [0.0] * len(step)           # no rounding
 judge("shift", values, [step], Settings(), exact).answer  # 'holds'
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from inspect import getdoc

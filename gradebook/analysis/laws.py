@@ -18,8 +18,6 @@ asks the laws that the bug's record names, and the bug must break each of them o
 one of its cases.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field

@@ -4,8 +4,6 @@ Greedy delta debugging in a fixed order: rows in ever smaller blocks, then
 tokens and flags, then rounder numbers, until nothing can go.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from dataclasses import replace

@@ -10,8 +10,6 @@ carried out once, whatever comes late or twice. Edits of one "gesture", such as 
 drag, are one step of undo.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import secrets

@@ -7,8 +7,6 @@ only where the state is not what the case says; without `open` the faulty side i
 covered. `t` is the table's differences as JSON, packed by zlib and base64url.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 import zlib

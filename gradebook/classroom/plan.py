@@ -4,8 +4,6 @@ What a lead says about a case stands in its scenario file, in the table
 [plan]; question, choices and answer are those of the page.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache

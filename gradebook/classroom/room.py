@@ -4,8 +4,6 @@ Rooms live in a database (`store`), so they survive their server, and several
 servers share them. A browser goes by its seat, a random token. Methods are thread-safe.
 """
 
-from __future__ import annotations
-
 import secrets
 import time
 from collections import Counter

@@ -4,8 +4,6 @@ One schema and one SQL serve SQLite and PostgreSQL. Tokens of browsers are
 stored hashed, so that a copy of the database leads no room.
 """
 
-from __future__ import annotations
-
 import hashlib
 import time
 from collections import Counter, defaultdict

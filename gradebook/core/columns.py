@@ -7,8 +7,6 @@ file, link, recorder and reader of logs follow by themselves. A cell is what a p
 typed: text for labels, numbers and lists, True or False for flags and tokens.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable, Mapping

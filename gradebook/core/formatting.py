@@ -4,8 +4,6 @@ The pages, the counts, the pictures and the check of a log all ask here, about
 floats, NumPy arrays and tensors alike.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable

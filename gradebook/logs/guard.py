@@ -5,8 +5,6 @@ advantages are not what it gives, everything else is tried. Without a declaratio
 the guard warns only of what no declaration could excuse.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

@@ -1,8 +1,6 @@
 """The verdict to take home: one HTML file that needs nothing else, GitHub's
 annotations, and JUnit."""
 
-from __future__ import annotations
-
 import math
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 

@@ -8,8 +8,6 @@ comparison as a notebook shows it; and the pipeline as a map.
 '<svg'
 """
 
-from __future__ import annotations
-
 import math
 import textwrap
 from collections.abc import Callable, Sequence

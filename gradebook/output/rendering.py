@@ -1,8 +1,6 @@
 """The templates of what a reader takes home: handout, report, pytest file, scenario
 file. What goes into HTML or SVG is escaped by itself."""
 
-from __future__ import annotations
-
 import json
 import re
 import textwrap

@@ -1,8 +1,6 @@
 """What is taken home: a state as CSV, as a scenario file or a pytest file; a bug on
 paper, and in a terminal."""
 
-from __future__ import annotations
-
 import hashlib
 import inspect
 import math

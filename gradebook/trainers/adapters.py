@@ -1,8 +1,6 @@
 """Each trainer's functions under their settings, what its documentation declares,
 and the releases that have them; no results. What cannot be cut is not measured."""
 
-from __future__ import annotations
-
 from functools import partial
 
 from gradebook.trainers import calls

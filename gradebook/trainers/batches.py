@@ -4,8 +4,6 @@ Each batch tells some computations apart that all others confuse. Random rewards
 float32 numbers, the same in either precision; sums of those near 100 are rounded.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence

@@ -2,8 +2,6 @@
 where they have stood, and how they are called. A call takes a cut function, rows and
 settings, and gives advantages [R]."""
 
-from __future__ import annotations
-
 import inspect
 from types import SimpleNamespace
 from typing import Any

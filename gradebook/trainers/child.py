@@ -1,7 +1,5 @@
 """Runs a stranger's function in a process of its own, with time limits."""
 
-from __future__ import annotations
-
 import copy
 import os
 import pickle

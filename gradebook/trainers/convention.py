@@ -1,8 +1,6 @@
 """What a function's answers say of it: its computation among those of the
 check's space, its convention, and the known bugs that give its numbers."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace

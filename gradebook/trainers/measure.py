@@ -3,8 +3,6 @@ them in a child process, and writes what the page shows. Also the command that p
 one function, or a trainer that is installed.
 """
 
-from __future__ import annotations
-
 import argparse
 import hashlib
 import json

@@ -6,8 +6,6 @@ Tested with TRL 1.16.0. It overrides two methods of the trainer:
 `_generate_and_score_completions`, whose answer holds the advantages.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from typing import Any

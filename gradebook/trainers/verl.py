@@ -1,8 +1,6 @@
 """verl: which tensor is which, for recorder and guard; README.md says where to
 call them. Tested with verl's GRPO function of 0.9.1, not with a whole run."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -6,8 +6,6 @@ A policy is a float64 tensor [..., P, L, A] of chances. Letters in shapes:
 P prompts, L places, K states, A actions.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property

@@ -5,8 +5,6 @@ that were trained in advance.
 with `precompute` it writes the curves that are shipped.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import pickle

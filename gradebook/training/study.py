@@ -4,8 +4,6 @@ scenarios/consequences/<bug>.toml names a bug's task, the trainer's settings,
 the one slider and the words around them.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace

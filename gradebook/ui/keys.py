@@ -5,8 +5,6 @@ keys of widgets. A value whose type stands in a module that imports this one is
 Any here.
 """
 
-from __future__ import annotations
-
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass

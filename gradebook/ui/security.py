@@ -3,8 +3,6 @@
 It stands before Streamlit's own handlers, as a plain ASGI application.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import secrets

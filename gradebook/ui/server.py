@@ -12,8 +12,6 @@ _stcore/ paths        (ui/security) of uploads and metrics: elsewhere uploads wo
 DeltaGenerator        (annotations) its modules could not be imported
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress

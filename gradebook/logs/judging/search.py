@@ -4,8 +4,6 @@ Everything is tried on a sample of whole steps; what fits some of them is
 computed for all. Steps that nothing fits are sampled again.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product

@@ -4,8 +4,6 @@ the rows of a log as it may see them.
 Letters: R rows, S steps, G groups.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property

@@ -5,8 +5,6 @@ server, which carries it out and answers with what the board shows next. When
 the edit is finished, the rest of the page follows in a run (`shortcuts`).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping
 from typing import Any

@@ -5,8 +5,6 @@ Pure functions, without Streamlit. While the question is covered, nothing of the
 faulty engine is in what they give.
 """
 
-from __future__ import annotations
-
 from itertools import zip_longest
 from typing import Any
 

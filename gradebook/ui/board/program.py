@@ -5,8 +5,6 @@ Streamlit sends a component's own source with every answer. These components are
 few lines that call the program, which a browser keeps.
 """
 
-from __future__ import annotations
-
 import hashlib
 from pathlib import Path
 

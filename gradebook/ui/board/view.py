@@ -23,8 +23,6 @@ causes    by engine: group labels, `at` (the baseline in units of the reward),
 second    by engine the values before the second normalization
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 from itertools import chain

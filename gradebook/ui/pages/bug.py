@@ -1,7 +1,5 @@
 """A bug's page, made from its scenarios."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any

@@ -2,8 +2,6 @@
 whose lead goes from report to report: learners see the lead's, whether they follow or
 not. Before its answer nothing about a report's kind is sent."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial

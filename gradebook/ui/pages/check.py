@@ -1,7 +1,5 @@
 """Check your run: drop a log, read the verdict, open its steps."""
 
-from __future__ import annotations
-
 import re
 import time
 from functools import partial

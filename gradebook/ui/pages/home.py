@@ -1,7 +1,5 @@
 """Home: one reward to drag, and the bugs at the stages that they break."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from functools import cache, lru_cache, partial

@@ -4,8 +4,6 @@ Before the end nothing that is sent says which bug it is: the board gets the
 trainer's advantages and the batch, and nothing of any other stage.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, partial

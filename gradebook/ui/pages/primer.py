@@ -1,7 +1,5 @@
 """The primer: four rewards on a board, live, to the advantage."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from gradebook.cases.scenario import PlainCase

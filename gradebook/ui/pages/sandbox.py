@@ -1,7 +1,5 @@
 """The sandbox: any batch, any settings, any bugs, the whole pipeline."""
 
-from __future__ import annotations
-
 from functools import partial
 from itertools import chain
 from typing import Any

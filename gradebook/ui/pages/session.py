@@ -1,7 +1,5 @@
 """The lead's page: a room, the hour as a plan, the handouts."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import streamlit as st

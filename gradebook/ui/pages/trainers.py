@@ -1,7 +1,5 @@
 """Trainers: what released trainers compute, as measured."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 from typing import Any
 from urllib.parse import parse_qsl

@@ -8,8 +8,6 @@ after every change. It is written in place, so the browser's Back leaves the
 page; undo is the board's.
 """
 
-from __future__ import annotations
-
 import ast
 import secrets
 from collections.abc import Callable, Mapping

@@ -1,8 +1,6 @@
 """What the page "Check your run" is asked for: an example, files or a table, and
 options. Whatever is chosen last starts a check by itself."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache

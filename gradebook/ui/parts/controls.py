@@ -1,7 +1,5 @@
 """The settings of a case as widgets. A change acts at once."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial

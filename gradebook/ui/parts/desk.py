@@ -1,7 +1,5 @@
 """What a session does on the page of training runs, and its link."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 

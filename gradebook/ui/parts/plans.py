@@ -1,7 +1,5 @@
 """The shelf of plans: a lead chooses one, or bugs, and how long it lasts."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,8 +1,6 @@
 """The report behind a bug: its status, the code of both engines, its story,
 who is affected, and what can be taken home."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import partial
 

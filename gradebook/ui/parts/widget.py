@@ -12,8 +12,6 @@ style.css hides the second of two such neighbours, so each of these widgets
 stands in a container of its own.
 """
 
-from __future__ import annotations
-
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from mimetypes import guess_type

@@ -1,7 +1,5 @@
 """The words of the screen, and text made safe for it."""
 
-from __future__ import annotations
-
 import html
 import re
 
