@@ -181,7 +181,7 @@ def _check(options: argparse.Namespace) -> int:
     if options.html:
         Path(options.html).write_text(report(verdict), "utf-8", "replace")
     if options.test and verdict.verdict == "suspect":
-        Path(options.test).write_text(failing_test(verdict).text, "utf-8", "replace")
+        Path(options.test).write_text(failing_test(verdict), "utf-8", "replace")
     elif options.test:
         print("gradebook: no suspect, so no test", file=sys.stderr)
     return verdict.exit_code

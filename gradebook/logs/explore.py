@@ -23,7 +23,7 @@ from gradebook.logs.judging.reading import Asked, Reading
 from gradebook.logs.judging.suspects import Suspect, compute
 from gradebook.logs.judging.verdict import Verdict
 from gradebook.logs.logged_steps import LoggedSteps
-from gradebook.output.takehome import PytestFile, pytest_file
+from gradebook.output.takehome import pytest_file
 
 ROWS = 64
 """Rows that a page shows of a step, unless asked for more."""
@@ -164,7 +164,7 @@ def state_of(rows: StepRows, scenario: Scenario) -> State:
     return replace(case, table=rows.table, settings=rows.settings, row=rows.row)
 
 
-def failing_test(verdict: Verdict) -> PytestFile:
+def failing_test(verdict: Verdict) -> str:
     """The step with the fewest rows of those that name a bug, as a test file that
     passes on a correct trainer and fails on this one. Raises GradebookError where
     there is none."""

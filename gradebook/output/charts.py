@@ -182,20 +182,6 @@ def _number(value: float) -> float | None:
 
 # Who moves whom: the influence maps of both engines, side by side
 
-LEGEND: Figure = {
-    "text": "+: the row moves up, −: down. A stronger shade: it moves more.<br>"
-    "Thin frame: rows of one prompt. Thick frame: a leak.",
-    "x": 0,
-    "xanchor": "left",
-    "xref": "paper",
-    "y": 0,
-    "yanchor": "top",
-    "yref": "paper",
-    "yshift": -8,
-    "align": "left",
-    "showarrow": False,
-}
-
 
 def map_figure(
     maps: Influences,
@@ -254,10 +240,9 @@ def map_figure(
         data.append(heatmap)
     return charted(
         data,
-        height=cell * count + 110,
-        margin={"l": 44, "r": 8, "t": 60, "b": 50, "autoexpand": False},
+        height=cell * count + 68,
+        margin={"l": 44, "r": 8, "t": 60, "b": 8, "autoexpand": False},
         shapes=shapes,
-        annotations=[LEGEND],
         yaxis=titled("moved row", range=[count - 0.5, -0.5], **rows),
         **axes,
     )

@@ -20,7 +20,7 @@ from gradebook.analysis.comparison import ROW_STAGES, Comparison
 from gradebook.bugs import BUGS, Swap
 from gradebook.cases.scenario import bug, by_stage, by_trainer
 from gradebook.core.batch import Batch
-from gradebook.core.formatting import plain, settled, signed
+from gradebook.core.formatting import plain, settled, short, signed
 from gradebook.engine.pipeline import CORRECT, run
 from gradebook.output import panels
 from gradebook.output.panels import Panel, stage_panel, telling, written
@@ -71,7 +71,8 @@ def stage_figure(
     whole = stage_panel(comparison, stage)
     rows = first_rows(whole, row)
     prompts = prompts or [str(p) for p in comparison.batch.prompt.tolist()]
-    digits, numbers, labels = 3, [*map(str, rows)], prompts
+    digits, labels = 3, prompts
+    numbers = [f"{'▸' * (number == row)}{number}" for number in rows]
     if stage == "loss":
         digits, numbers, labels = 6, [""] * 3, [*panels.PARTS_OF_LOSS.values()]
     left_out = len(whole.correct) - len(rows)
@@ -82,7 +83,7 @@ def stage_figure(
         texts = written(a, b, digits)
         beside.append(" → ".join(texts) if differs else texts[0])
     labels = [labels[r] for r in rows]
-    return picture(panel, labels, numbers, beside, at=str(row), plot=NARROW)
+    return picture(panel, labels, numbers, beside, plot=NARROW)
 
 
 def first_rows(panel: Panel, row: int = -1) -> list[int]:
@@ -98,30 +99,24 @@ def picture(
     numbers: Sequence[object] = (),
     beside: Sequence[str] = (),
     lines: Sequence[str] = (),
-    at: object = None,
     plot: int = PLOT,
 ) -> Figure:
     """A panel as SVG: a circle and a diamond on each row over a zero line, with a
-    thick connector and the word FLIP on a flip.
-
-    numbers  the rows' own, where they are not 0, 1, 2, ..
-    beside   what stands at the right of each row
-    lines    what stands below it
-    at       the number of the selected row
-    plot     the width of the plot in pixels
-    """
-    values = [0.0, *panel.finite]
+    thick connector and the word FLIP on a flip. `numbers` are the rows' own, where
+    they are not 0, 1, 2, ..; `beside` stands at their right, `lines` below all;
+    `plot` is the plot's width in pixels."""
+    zero = type(panel.correct[0])() if panel.correct else 0.0
+    values = [zero, *panel.finite]
     x = _axis(panel, min(values), max(values), LEFT + 12, LEFT + plot - 12)
-    ticks = {x(0.0): _tick(panel, 0.0)}
-    for end in (min(values), max(values)):
-        if all(abs(x(end) - place) > 45 for place in ticks):
-            ticks[x(end)] = _tick(panel, end)
+    ticks: dict[float, str] = {}
+    for value in (zero, min(values), max(values)):
+        if all(abs(x(value) - place) > 45 for place in ticks):
+            ticks[x(value)] = written(value, value, digits=4, write=short)[0]
     rows, shaded = _marks(panel, x, ROW), False
     for row, prompt in enumerate(prompts):
         shaded ^= row > 0 and prompt != prompts[row - 1]
         named = " ".join((prompt if len(prompt) < 7 else prompt[:5] + "…").split())
-        number = numbers[row] if numbers else row
-        label = f"{'▸' * (number == at)}{number}  {named}"
+        label = f"{numbers[row] if numbers else row}  {named}"
         rows[row] |= {"label": label, "shaded": shaded}
     for marks, text in zip(rows, beside):
         marks["beside"] = text
@@ -176,13 +171,6 @@ def _axis(
         return round(left + (right - left) * share, 1)
 
     return x
-
-
-def _tick(panel: Panel, value: float) -> str:
-    kind = type(panel.correct[0]) if panel.correct else float
-    if kind is float and not value:
-        return "0"
-    return written(kind(value), kind(value), write=signed)[0]
 
 
 def _marks(

@@ -1,11 +1,10 @@
 """What the two engines made of each row, as panels of numbers, and in words."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import compress
+from typing import Self
 
 from torch import Tensor
 
@@ -40,10 +39,10 @@ class Panel:
     def differs(self) -> list[bool]:
         return [not same(a, b) for a, b in zip(self.correct, self.faulty)]
 
-    def of(self, rows: Sequence[int]) -> Panel:
+    def of(self, rows: Sequence[int]) -> Self:
         sides = [[side[r] for r in rows] for side in (self.correct, self.faulty)]
         flipped = [self.flips[r] for r in rows] if self.flips else ()
-        return Panel(self.title, sides[0], sides[1], flipped)
+        return type(self)(self.title, sides[0], sides[1], flipped)
 
 
 def results(comparison: Comparison, kind: str = "") -> list[tuple[str, Pair]]:

@@ -6,7 +6,7 @@ import inspect
 import math
 import re
 import textwrap
-from typing import Any, NamedTuple
+from typing import Any
 
 from markupsafe import Markup
 from torch import Tensor
@@ -131,35 +131,24 @@ def scenario_file(state: State) -> str:
 # typed is a Python literal
 
 
-HIDES = "hides the bug: both engines agree on it"
 LOOSE = 1e-4
 """A correct trainer in float32 stays within this."""
 
 
-class PytestFile(NamedTuple):
-    """A test file, and what to say beside it."""
-
-    text: str
-    note: str
-
-
-def pytest_file(state: State, link: str) -> PytestFile:
+def pytest_file(state: State, link: str) -> str:
     """A test file that passes on a trainer without the bug and fails on one that has
     it.
 
     It asks for laws, which hold whatever a trainer's conventions; where none shows
-    the bug on this batch, for the correct numbers. Where the batch hides the bug, the
-    rows of the bug's own case are added, and the note says so. Raises GradebookError
-    where the batch cannot be read, and where the faulty engine has not exactly one bug.
+    the bug on this batch, for the correct numbers. Where no test catches the bug, the
+    rows of the bug's own case are added. Raises GradebookError where the batch cannot
+    be read, and where the faulty engine has not exactly one bug.
     """
     record = bug(state.bug)
     main = load(record.name)
     gradient = any(LAWS[name] in GRADIENT for name in record.laws)
-    cases, note = [_case("edited", state, record, gradient)], ""
+    cases = [_case("edited", state, record, gradient)]
     if not cases[0]["tells"]:
-        why = HIDES if cases[0]["agree"] else "cannot tell a faulty trainer"
-        note = f"This batch {why}. The rows of the case '{main.name}' are in the test"
-        note += " as well."
         cases.append(_case(main.name, start(main), record, gradient))
     cases = [case for case in cases if case["steps"]]
     asked = {test["name"] for case in cases for test in case["tests"]}
@@ -171,7 +160,7 @@ def pytest_file(state: State, link: str) -> PytestFile:
     ]
     rule = state.scenario.rule if state.scenario.bug == state.bug else main.rule
     policies = {"logp", "ref_logp"} & {name for case in cases for name in case["names"]}
-    text = rendered(
+    return rendered(
         "pytest_file.py.jinja",
         bug=record.name,
         link=_text(link),
@@ -181,13 +170,11 @@ def pytest_file(state: State, link: str) -> PytestFile:
         sources="\n\n".join(map(inspect.getsource, parts)).strip(),
         cases=cases,
     )
-    return PytestFile(text, note)
 
 
 def _case(case: str, state: State, record: Bug, gradient: bool) -> dict[str, Any]:
     """A batch, step by step, with its tests: what the template writes of it. It
-    `tells` where it shows the bug and a test catches it; `agree` is as in
-    Comparison."""
+    `tells` where it shows the bug and a test catches it."""
     batch, labels = state.batch(), state.table.values()["prompt"]
     settings = batch.settings
     steps = [
@@ -222,7 +209,6 @@ def _case(case: str, state: State, record: Bug, gradient: bool) -> dict[str, Any
         call = f"the_correct_numbers({literal(expected)})"
         law = laws.the_correct_numbers(expected)
         caught = ask("the_correct_numbers", says, law, call)
-    agree = compare(record, batch).agree
     return {
         "name": case,
         "label": re.sub(r"\W", "_", case),
@@ -232,8 +218,7 @@ def _case(case: str, state: State, record: Bug, gradient: bool) -> dict[str, Any
             [", ".join(map(literal, row.values())) for row in step] for step in steps
         ],
         "tests": tests,
-        "agree": agree,
-        "tells": caught and not agree,
+        "tells": caught and not compare(record, batch).agree,
     }
 
 

@@ -220,7 +220,7 @@ def told(name):
         "plan": [s.minutes for s in plan([name]) if s.scenario == name],
         "csv": csv(state),
         "scenario file": scenario_file(state),
-        "pytest": pytest_file(state, "https://example.org").text,
+        "pytest": pytest_file(state, "https://example.org"),
         "handout": handout(name),
         "check": [verdict.verdict, verdict.bug, verdict.sentence, *verdict.notes],
         "page": Visit(name).text,

@@ -96,7 +96,7 @@ def test_the_test_file_holds_the_failing_step_with_the_fewest_rows():
     off = verdict.frame[verdict.frame["verdict"] == "suspect"]
     sizes = frame.groupby("step").size()[off["step"]]
     rewards = frame[frame["step"] == sizes.idxmin()]["reward"]
-    text = failing_test(verdict).text
+    text = failing_test(verdict)
     assert all(f"{reward:g}" in text for reward in rewards)
     with pytest.raises(GradebookError, match="names a suspect"):
         failing_test(checked()[1])

@@ -131,7 +131,7 @@ def test_a_start_of_the_sandbox_is_a_case_of_the_chosen_bug(name, tmp_path):
     path.write_text(scenario_file(state), "utf-8")
     back = gradebook.load(path)
     assert back.bug == "rejected_rows" and start(back).table == state.table
-    assert back.rule[:40] in pytest_file(state, LINK).text
+    assert back.rule[:40] in pytest_file(state, LINK)
 
 
 def test_what_no_file_can_hold_is_refused():

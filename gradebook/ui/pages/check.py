@@ -172,7 +172,7 @@ def _evidence(verdict: Verdict) -> None:
         download("Report as HTML", "gradebook-report.html", html)
         if verdict.bug:
             label, name = "Smallest failing step as pytest file", verdict.bug
-            download(label, f"test_{name}.py", lambda: failing_test(verdict).text)
+            download(label, f"test_{name}.py", partial(failing_test, verdict))
 
 
 # Step by step: the timeline, the worst steps, one step

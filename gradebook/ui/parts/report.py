@@ -12,7 +12,7 @@ from gradebook.cases.link import encode, excess
 from gradebook.cases.scenario import Scenario, is_start
 from gradebook.cases.scenario import bug as record_of
 from gradebook.cases.schema import Source
-from gradebook.output.takehome import HIDES, csv, pytest_file, scenario_file
+from gradebook.output.takehome import csv, pytest_file, scenario_file
 from gradebook.trainers.releases import measured, newest, versions
 from gradebook.ui.parts import words
 from gradebook.ui.parts.address import whole
@@ -202,13 +202,16 @@ def take_home(draft: Draft) -> None:
             " bug's page when you put it into `scenarios/`."
         )
         if draft.comparison.agree:
-            text += f" This batch {HIDES}; the case's own rows are in the test, too."
+            text += (
+                " This batch hides the bug: both engines agree on it. The case's own"
+                " rows are in the test, too."
+            )
     st.markdown(words.titled("Take it home"))
     with st.container(horizontal=True):
         if single:
             link = whole(encode(state, covered=False))
             test, case = f"test_{name}.py", f"{state.bug}-mine.toml"
-            download("pytest file", test, lambda: pytest_file(state, link).text)
+            download("pytest file", test, partial(pytest_file, state, link))
             download("Scenario file", case, partial(scenario_file, state))
         download("CSV", f"{name}.csv", partial(csv, state))
     text += " The **CSV** holds every stage of both engines. The board itself saves as"

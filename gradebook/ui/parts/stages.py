@@ -194,6 +194,11 @@ def _influence(draft: Draft) -> None:
             f" ({words.plain(coupling)}), so a leak is what “{names[1]}” adds to"
             f" “{names[0]}”."
         )
+    lead += (
+        "\n\nA cell with + moves its row up, one with − moves it down, and a stronger"
+        " shade moves it more. A thin frame holds the rows of one prompt; a thick one"
+        " is a leak."
+    )
     maps = influences(draft.swap.engine, batch)
     sums, leak = maps.leaked.abs().sum(1), "Nothing leaks on this batch."
     if bool(sums.any()):
