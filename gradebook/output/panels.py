@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from itertools import compress
 from typing import Self
 
-from torch import Tensor
-
 from gradebook.analysis.comparison import Comparison
 from gradebook.core.formatting import flips, pair, plain, same, settled
 
@@ -17,7 +15,6 @@ SQUASHED = 30.0
 """Beyond this ratio of largest to typical value a linear axis hides rows."""
 PARTS_OF_LOSS = {"loss": "loss", "policy_loss": "policy", "kl_loss": "KL"}
 
-Pair = tuple[Tensor, Tensor]
 Result = float | bool | int
 
 
@@ -45,39 +42,28 @@ class Panel:
         return type(self)(self.title, sides[0], sides[1], flipped)
 
 
-def results(comparison: Comparison, kind: str = "") -> list[tuple[str, Pair]]:
-    """Title, and both engines' values a row, of each panel of a tell-tale: the
-    advantage, or the parts of the gradient as sums over the row's tokens.
+def panels(comparison: Comparison, kind: str = "") -> list[Panel]:
+    """The panels of a tell-tale: the advantage, or the parts of the gradient as sums
+    over the row's tokens.
 
     kind  "advantage" or "gradient"; default: the gradient where the advantages agree
     """
-    traces = comparison.correct, comparison.faulty
+    batch, shown = comparison.batch, []
     agree = not comparison.differs("advantage").any()
-    if comparison.batch.logp is None or (kind != GRADIENT if kind else not agree):
-        return [("advantage", (traces[0].advantage, traces[1].advantage))]
-    parts = {"policy": "policy_gradient", "KL": "kl_gradient"}
-    if comparison.batch.ref_logp is None:
-        del parts["KL"]
-    return [
-        (
-            f"{part} part of the gradient",
-            tuple(getattr(trace, field).sum(-1) for trace in traces),
+    fields = {"advantage": "advantage"}
+    if batch.logp is not None and (kind == GRADIENT if kind else agree):
+        title = "{} part of the gradient (sum over tokens)"
+        fields = {title.format("policy"): "policy_gradient"}
+        if batch.ref_logp is not None:
+            fields[title.format("KL")] = "kl_gradient"
+    for title, field in fields.items():
+        correct, faulty = (
+            getattr(trace, field).reshape(batch.rows, -1).sum(-1)
+            for trace in (comparison.correct, comparison.faulty)
         )
-        for part, field in parts.items()
-    ]
-
-
-def panels(comparison: Comparison, kind: str = "") -> list[Panel]:
-    """The panels of a tell-tale, as `results` has it."""
-    return [
-        Panel(
-            title.replace("gradient", "gradient (sum over tokens)"),
-            correct.tolist(),
-            faulty.tolist(),
-            flips(correct, faulty).tolist(),
-        )
-        for title, (correct, faulty) in results(comparison, kind)
-    ]
+        flipped = flips(correct, faulty).tolist()
+        shown.append(Panel(title, correct.tolist(), faulty.tolist(), flipped))
+    return shown
 
 
 def stage_panel(comparison: Comparison, stage: str) -> Panel:

@@ -23,7 +23,7 @@ from gradebook.ui.parts.drafts import SKIPPED, Draft, Guess, Progress
 
 def edited(name, *edits):
     draft = Draft(load(name))
-    assert draft.faults == []  # drawn before the edits
+    assert draft.fault == ""  # drawn before the edits
     numbered = [{"n": n, **edit} for n, edit in enumerate(edits, 1)]
     draft.apply({"epoch": draft.epoch, "edits": numbered})
     return draft
@@ -278,7 +278,7 @@ def test_an_edit_waits_while_the_page_is_drawn(visit):
 def test_a_batch_that_stops_the_faulty_engine_solves_the_challenge_that_asks_for_it():
     ended = {"do": "cell", "row": 6, "column": "eos", "value": True}
     draft = edited("filtered_first", ended)
-    assert draft.faults == ["step 0: 5 rows do not divide by the group size 4"]
+    assert draft.fault == "step 0: 5 rows do not divide by the group size 4"
     draft.challenge = len(draft.scenario.challenges) - 1
     assert challenge(draft, Progress())["solved"]
     draft.challenge -= 1  # which asks that the engines agree

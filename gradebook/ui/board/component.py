@@ -84,14 +84,15 @@ def _drawn(draft: Draft, link: str) -> str:
     the faulty engine."""
     with draft.lock:
         data, table = draft.seen(), draft.table
-    prompts, rewards = table["prompt"], [minus(str(cell)) for cell in table["reward"]]
-    shown = data["panels"][data["numbers"]]
+    shown, prompts = data["panels"][data["numbers"]], table["prompt"]
     sides = [[math.nan if x is None else x for x in side] for side in shown["engines"]]
     sides.append([math.nan] * len(prompts))  # for what is covered
     flips = [row in shown["flips"] for row in range(len(prompts))]
     panel = Panel(shown["title"], sides[0], sides[1], flips)
-    texts = zip(rewards, zip(*shown["text"]))
-    beside = [f"reward {reward}: {' → '.join(both)}" for reward, both in texts]
+    beside = [
+        f"reward {minus(reward)}: {' → '.join(texts)}"
+        for reward, *texts in zip(table["reward"], *shown["text"])
+    ]
     source = f"Gradebook, case {data['name']}: {link}"
     lines = (draft.scenario.title, data["summary"], source)
     return rows_picture(panel, prompts, beside=beside, lines=lines)
@@ -143,4 +144,4 @@ another fragment."""
 def below(draft: Draft, name: str = "below") -> DeltaGenerator:
     """The frame of what is about the batch on the board. It looks stale
     where that batch cannot be read, and the last good one is shown."""
-    return st.container(key=f"stale-{name}" if draft.faults else name)
+    return st.container(key=f"stale-{name}" if draft.fault else name)

@@ -75,7 +75,7 @@ def challenge(draft: Draft, progress: Progress) -> dict[str, Any] | None:
     if not tasks:
         return None
     number, task = draft.challenge, tasks[draft.challenge]
-    both = None if draft.faults else draft.comparison
+    both = None if draft.fault else draft.comparison
     missing = challenges.missing(task, draft.state, both)
     shown = progress.shown.setdefault(name, set())
     if not missing and number not in shown:
@@ -85,13 +85,13 @@ def challenge(draft: Draft, progress: Progress) -> dict[str, Any] | None:
         "at": number,
         "count": len(tasks),
         "goal": minus(task.goal),
-        "allowed": minus(challenges.allowed(task.edits)) if task.edits else "",
+        "allowed": challenges.allowed(task.edits) if task.edits else "",
         "hint": minus(task.hint),
         "insight": minus(task.insight),
         "solved": not missing,
         "shown": number in shown,
         "missing": minus(missing),
-        "live": minus(_live(draft, task)),
+        "live": _live(draft, task),
         "row": rows[0] if len(rows) == 1 else None,
     }
 
@@ -124,24 +124,18 @@ def path(draft: Draft, covered: bool) -> dict[str, Any]:
     both, row = draft.comparison, draft.shown_row
     traces = both.correct, both.correct if covered else both.faulty
     engines = ("correct",) if covered else ("correct", "faulty")
-    texts = {stage: _texts(traces, stage, row) for stage in both.stages}
-    stages = [
-        {"name": stage, **dict(zip(engines, map(minus, pairs)))}
-        for stage, pairs in texts.items()
-    ]
-    differ = [n for n, (a, b) in enumerate(texts.values()) if a != b]
-    parts = differ[0] if differ else None
+    stages, parts = [], None
+    for number, stage in enumerate(both.stages):
+        place, digits = (0, 5) if stage == "loss" else (row, 3)  # the step's loss
+        correct, faulty = (getattr(t, stage).reshape(-1)[place].item() for t in traces)
+        write = signed if stage in ("standardized", "advantage") else plain
+        texts = panels.written(correct, faulty, digits, write)
+        if stage == "group":
+            texts = _group(traces[0], row), _group(traces[1], row)
+        stages.append({"name": stage, **dict(zip(engines, texts))})
+        if parts is None and texts[0] != texts[1]:
+            parts = number
     return {"row": row, "stages": stages, "parts": parts, "open": draft.stage}
-
-
-def _texts(traces: tuple[Trace, Trace], stage: str, row: int) -> tuple[str, str]:
-    """Both engines' results of a stage on the row. The loss is the step's."""
-    if stage == "group":
-        return _group(traces[0], row), _group(traces[1], row)
-    place, digits = (0, 5) if stage == "loss" else (row, 3)
-    correct, faulty = (getattr(t, stage).reshape(-1)[place].item() for t in traces)
-    write = signed if stage in ("standardized", "advantage") else plain
-    return panels.written(correct, faulty, digits, write)
 
 
 def _group(trace: Trace, row: int) -> str:

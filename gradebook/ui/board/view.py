@@ -16,28 +16,26 @@ refused   {"3 reward": (text that cannot be read, why)}; it changed nothing
 panels    one axis each: title, engines (values), text, flips, differ, reach
           (of the axis before the answer, and now), and ghosts (values of the
           case as it came) where there are some
-causes    by engine: group labels, `at` (the baseline in units of the reward),
-          `say` ('1' where the row has a say), `counts` ('1' where it counts
-          in the statistics, where that is another thing), `scale` (the
-          divisor)
+causes    by engine, none for results of other rows: group labels, `at` (the
+          baseline in units of the reward), `say` ('1' where the row has a say),
+          `counts` ('1' where it counts in the statistics, where that is another
+          thing), `scale` (the divisor)
 second    by engine the values before the second normalization
 """
 
 import math
 from collections.abc import Iterable, Sequence
-from itertools import chain
+from dataclasses import replace
+from itertools import chain, compress
 from typing import Any
 
-import torch
-from torch import Tensor
-
-from gradebook.analysis.comparison import same
 from gradebook.cases.scenario import bug
 from gradebook.core.batch import Batch
 from gradebook.core.columns import COLUMNS, number
-from gradebook.core.formatting import flips, pair, settled
+from gradebook.core.formatting import pair, settled
 from gradebook.engine.pipeline import Trace
 from gradebook.output import panels
+from gradebook.output.panels import Panel
 from gradebook.ui.parts.drafts import Draft
 
 HOLLOW = {
@@ -70,17 +68,14 @@ def view(
     """
     state, table, both = draft.state, draft.table, draft.comparison
     batch, came = both.batch, draft.original.batch
+    traces = [both.correct] if covered else [both.correct, both.faulty]
     names = state.scenario.engine_names
     rows, columns = len(table), [COLUMNS[name] for name in table.columns]
+    is_drawn = batch.rows == rows  # else these are the results of other rows
     stages = {bug(name).stage for name in state.bugs}
     say = "trained" if stages & {"trained", "loss"} else "counted"
     say = "credited" if "credited" in stages else say
-    is_drawn = batch.rows == rows  # else these are the results of other rows
-    traces = [both.correct] if covered else [both.correct, both.faulty]
-    causes = [no_cause(rows) for _ in traces]
-    if is_drawn:
-        scaled = not stages.isdisjoint(SCALED)
-        causes = [_cause(batch, trace, say, scaled) for trace in traces]
+    scaled = not stages.isdisjoint(SCALED)
     axes = _axes(draft, kind, covered, places)
     # The panel whose numbers stand beside the picture: the first that differs.
     numbered = next((n for n, panel in enumerate(axes) if panel["differ"]), 0)
@@ -102,7 +97,7 @@ def view(
         "notes": [*dict.fromkeys([*draft.notes, *refusals])],
         "covered": covered,
         "names": list(names),
-        "stale": " ".join(draft.faults),
+        "stale": draft.fault,
         "tokens": table.width,
         "locked": ["eos"] if state.settings.eos_by_width else [],
         "columns": [[c.name, c.title, c.kind, c.help] for c in columns],
@@ -119,14 +114,11 @@ def view(
         "numbers": numbered,
         "baseline": BASELINES.get(batch.settings.baseline, ""),
         "hollow": HOLLOW[say],
-        "causes": causes,
+        "causes": [_cause(batch, t, say, scaled) for t in traces] if is_drawn else [],
         "summary": summary,
     }
     if "advantage" in stages and is_drawn:
-        data["second"] = [
-            browser_numbers(map(settled, trace.standardized.tolist()))
-            for trace in traces
-        ]
+        data["second"] = [_settled(trace.standardized.tolist()) for trace in traces]
     return data
 
 
@@ -134,60 +126,52 @@ def _axes(
     draft: Draft, kind: str, covered: bool, places: Sequence[float]
 ) -> list[dict[str, Any]]:
     """One axis each. There are no values where the last good batch had other rows."""
-    rows, sides = len(draft.table), 1 if covered else 2
-    came, axes = dict(panels.results(draft.original, kind)), []
-    for title, values in panels.results(draft.comparison, kind):
-        if len(values[0]) != rows:
-            values = (torch.full((rows,), math.nan),) * 2
-        now, then = (
-            [side.tolist() for side in engines]
-            for engines in (values, came.get(title, values))
-        )
-        texts = [pair(*both)[:sides] for both in zip(*now)]
-        panel: dict[str, Any] = {
-            "title": title,
-            "engines": [browser_numbers(map(settled, side)) for side in now[:sides]],
+    rows, axes, both, came = len(draft.table), [], draft.comparison, draft.original
+    if covered:  # the correct engine beside itself
+        both, came = (replace(c, faulty=c.correct) for c in (both, came))
+    sides = 1 if covered else 2
+    before = {panel.title: panel for panel in panels.panels(came, kind)}
+    for now in panels.panels(both, kind):
+        if len(now.correct) != rows:
+            nothing = [math.nan] * rows
+            now = Panel(now.title, nothing, nothing, [False] * rows)
+        then = before.get(now.title, now)
+        engines = (now.correct, now.faulty)[:sides]
+        texts = [pair(*values)[:sides] for values in zip(now.correct, now.faulty)]
+        axis: dict[str, Any] = {
+            "title": now.title.partition(" (")[0],
+            "engines": [_settled(side) for side in engines],
             "text": [list(side) for side in zip(*texts)],
-            "differ": [] if covered else _where(~same(*values)),
-            "flips": [] if covered else _where(flips(*values)),
+            "differ": list(compress(range(rows), now.differs)),
+            "flips": list(compress(range(rows), now.flips)),
         }
-        if draft.edited and title in came and len(then[0]) == rows:
-            panel["ghosts"] = [
-                browser_numbers(map(settled, side)) for side in then[:sides]
-            ]
-        start = covered_reach(map(settled, then[0]), places)
-        drawn = chain(*panel["engines"], *panel.get("ghosts", ()))
-        panel["reach"] = [start, round_up([start, *drawn])]
-        axes.append(panel)
+        if draft.edited and now.title in before and len(then.correct) == rows:
+            ghosts = (then.correct, then.faulty)[:sides]
+            axis["ghosts"] = [_settled(side) for side in ghosts]
+        start = covered_reach(map(settled, then.correct), places)
+        drawn = chain(*axis["engines"], *axis.get("ghosts", ()))
+        axis["reach"] = [start, round_up([start, *drawn])]
+        axes.append(axis)
     return axes
 
 
-def _where(rows: Tensor) -> list[int]:
-    return rows.nonzero().flatten().tolist()
-
-
-def browser_numbers(values: Iterable[float]) -> list[float | int | None]:
+def browser_numbers(values: Iterable[float]) -> list[float | None]:
     """Numbers for the browser, no value and infinity as None, with seven significant
     digits: more than a screen shows, in few bytes."""
-    shorts: list[float | int | None] = []
-    for x in values:
-        short = float(f"{x:.7g}")
-        whole = short.is_integer() and abs(short) < 1e6
-        shorts.append(int(short) if whole else short if math.isfinite(x) else None)
-    return shorts
+    return [float(f"{x:.7g}") if math.isfinite(x) else None for x in values]
 
 
-def no_cause(rows: int) -> dict[str, Any]:
-    """Nothing is drawn at the reward axis."""
-    return {"group": [-1] * rows, "at": [None] * rows, "say": "1" * rows}
+def _settled(values: Iterable[float]) -> list[float | None]:
+    """Results, without rounding."""
+    return browser_numbers(map(settled, values))
 
 
 def _cause(batch: Batch, trace: Trace, say: str, scaled: bool) -> dict[str, Any]:
     """One engine's groups, baselines and rows with a say."""
     settings = batch.settings
     group = batch.step_index if settings.baseline == "batch_mean" else trace.group
-    cause = no_cause(batch.rows) | {"group": group.tolist()}
-    cause["say"] = _bits(getattr(trace, say))
+    cause = {"group": group.tolist(), "say": _bits(getattr(trace, say))}
+    cause["at"] = [None] * batch.rows
     if settings.baseline != "none" and settings.reward_scaling:
         reward = trace.baseline / settings.reward_scaling - settings.reward_bias
         cause["at"] = browser_numbers(reward.tolist())
@@ -237,8 +221,6 @@ def covered_reach(correct: Iterable[float], places: Iterable[float] = ()) -> flo
 def round_up(values: Iterable[float | None]) -> float:
     """The least end of an axis that holds these values; 1 for none."""
     size = max((abs(x) for x in values if x), default=0.0)
-    if not size:
-        return 1.0
-    power = 10.0 ** math.floor(math.log10(size))
+    power = 10.0 ** math.floor(math.log10(size or 1))
     ends = (float(f"{end * power:.3g}") for end in ROUND)
     return next(end for end in ends if end >= size * (1 - 1e-9))

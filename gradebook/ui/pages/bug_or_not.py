@@ -240,7 +240,7 @@ def settling(report: Report, draft: Draft) -> None:
         try:
             shown = in_words(numbers(evidence, both.batch))
         except GradebookError as error:
-            shown = words.place(error)
+            shown = words.said(error)
         mark = " †" if evidence.show in FORMULAS else ""
         where = "the board's" if evidence.rows is None else "another batch"
         body.append([evidence.says + mark, shown, where])

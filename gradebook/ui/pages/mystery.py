@@ -24,7 +24,7 @@ from gradebook.core.formatting import counted
 from gradebook.engine.pipeline import CORRECT, STAGES, run
 from gradebook.ui import keys
 from gradebook.ui.board.component import board, heart
-from gradebook.ui.board.view import no_cause, view
+from gradebook.ui.board.view import view
 from gradebook.ui.parts import address, controls, words
 from gradebook.ui.parts.address import bug_files, carried
 from gradebook.ui.parts.drafts import Draft
@@ -198,7 +198,7 @@ def data_of(game: Game) -> dict[str, Any]:
     """What the board draws: the batch and the trainer's advantages alone."""
     data = view(game, kind="sign", covered=True)
     return data | {
-        "causes": [no_cause(len(game.table))],
+        "causes": [],
         "baseline": "",
         "hollow": "",
         "summary": "The trainer's advantages for this batch. You see nothing else of"

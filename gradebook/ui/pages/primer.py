@@ -44,7 +44,7 @@ def four_rewards() -> None:
     with left:
         picture(draft, "sign", covered=True, said=SAID)
     with draft.lock:
-        both, wrong = draft.comparison, draft.faults
+        both, wrong = draft.comparison, draft.fault
     first = signed(settled(float(both.correct.advantage[0])))
     lead.markdown(
         "The model answers one prompt four times. Each answer is a"

@@ -46,7 +46,7 @@ def sandbox() -> None:
         try:
             st.markdown(_swapped(bugs))
         except GradebookError as error:
-            st.error(words.plain(words.place(error)))
+            st.error(words.plain(words.said(error)))
             address.depart(PAGE)
             return
         if draft.scenario.also:
@@ -83,7 +83,7 @@ def rest(
                 stages.opened(draft)
                 if not draft.stage:
                     stages.workings(draft)
-            if not draft.faults:
+            if not draft.fault:
                 report.take_home(draft)
         shortcuts(draft)
         address.depart(PAGE)

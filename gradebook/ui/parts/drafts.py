@@ -48,9 +48,7 @@ class Draft(edits.Draft):
     )
     seen: Callable[[], dict[str, Any]] = dict
     made: int = 0
-    _of: State | None = None
-    _good: Comparison | None = None
-    _faults: list[str] = field(default_factory=list)
+    _last: tuple[State | None, Comparison | None, str] = (None, None, "")
 
     @property
     def swap(self) -> Swap:
@@ -59,16 +57,28 @@ class Draft(edits.Draft):
 
     @property
     def comparison(self) -> Comparison:
-        """Both engines on the batch as it stands. Where it has `faults`, on the
+        """Both engines on the batch as it stands. Where it has a `fault`, on the
         last good one of these bugs, else on the case's."""
-        self._compare()
-        return self._good or self.original
+        return self._results()[0]
 
     @property
-    def faults(self) -> list[str]:
-        """What the engines cannot compute of the batch, in words."""
-        self._compare()
-        return self._faults
+    def fault(self) -> str:
+        """What the engines cannot compute of the batch, in words; '' for nothing."""
+        return self._results()[1]
+
+    def _results(self) -> tuple[Comparison, str]:
+        """Worked out once for each state."""
+        state, good, fault = self._last
+        if state is not self.state:
+            if state is None or state.bugs != self.state.bugs:
+                good = None
+            fault = ""
+            try:
+                good = self.compared() if self.edited else self.original
+            except GradebookError as error:
+                fault = said(error)
+            self._last = self.state, good, fault
+        return good or self.original, fault
 
     @property
     def original(self) -> Comparison:
@@ -91,19 +101,6 @@ class Draft(edits.Draft):
     def compared(self) -> Comparison:
         """Both engines on the state. Raises GradebookError."""
         return compared(self.state)
-
-    def _compare(self) -> None:
-        """Once for each state."""
-        if self._of is self.state:
-            return
-        if self._of is None or self._of.bugs != self.state.bugs:
-            self._good = None
-        self._faults = []
-        try:
-            self._good = self.compared() if self.edited else self.original
-        except GradebookError as error:
-            self._faults = [said(error)]
-        self._of = self.state
 
     def named(self, part: str) -> str:
         """The name of a widget that shows a part of this draft."""

@@ -42,7 +42,7 @@ def plans() -> None:
     try:
         steps = _chosen()
     except GradebookError as error:
-        st.error(words.plain(words.place(error)))
+        st.error(words.plain(words.said(error)))
         return
     bugs = {step.bug for step in steps if step.bug}
     word = "bug" if len(bugs) == 1 else "bugs"

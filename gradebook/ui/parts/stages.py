@@ -169,7 +169,7 @@ def _smallest(draft: Draft) -> None:
             with st.spinner("Shrinking the batch"):
                 states = [*shrink(draft.state)]
         except GradebookError as error:
-            states, text = [], words.plain(words.place(error))
+            states, text = [], words.plain(words.said(error))
         for state in states:
             draft.become(state)
         if states:

@@ -3,8 +3,7 @@
 import html
 import re
 
-from gradebook.cases.state import said
-from gradebook.core.errors import GradebookError
+from gradebook.cases.state import said as said
 from gradebook.core.formatting import minus
 
 MARKDOWN = re.compile(r"([\\*_{}\[\]()#+!|$<>~:&-])")
@@ -30,11 +29,6 @@ def titled(title: str, text: str = "", level: int = 2) -> str:
 def safe(text: object) -> str:
     """Text for HTML."""
     return html.escape(str(text))
-
-
-def place(error: GradebookError) -> str:
-    """An error in the words of the page: column, row, what and what not."""
-    return said(error)
 
 
 TERMS = {

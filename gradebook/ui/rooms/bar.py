@@ -80,7 +80,7 @@ def about(
                 " is deleted. Your own work stays."
             )
         except GradebookError as error:
-            text = words.plain(words.place(error))
+            text = words.plain(words.said(error))
         with st.container(horizontal=True, vertical_alignment="center"):
             st.markdown(text)
             _leave_button("Go on alone")
@@ -110,7 +110,7 @@ def vote(question: str, choice: int) -> None:
     try:
         seat.rooms().vote(seat.code(), seat.seat(), question, choice)
     except GradebookError as error:
-        keys.ROOM_PROBLEM.put(words.place(error))
+        keys.ROOM_PROBLEM.put(words.said(error))
 
 
 def space(scenario: Scenario) -> None:

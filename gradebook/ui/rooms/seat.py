@@ -207,7 +207,7 @@ def open_room() -> None:
     try:
         enter(rooms().open(seat()))
     except GradebookError as error:
-        keys.ROOM_PROBLEM.put(words.place(error))
+        keys.ROOM_PROBLEM.put(words.said(error))
 
 
 def close() -> None:
