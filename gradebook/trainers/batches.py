@@ -1,30 +1,19 @@
-"""The batches that a probe calls a function on, and what the function answers.
+"""The batches that a probe calls a function on, and rewards in the shapes that
+trainers take.
 
 Each batch tells some computations apart that all others confuse. Random rewards are
 float32 numbers, the same in either precision; sums of those near 100 are rounded.
 """
 
-import json
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import torch
 
-from gradebook.core.errors import GradebookError
-from gradebook.trainers.child import Unusable
-
-Rewards = list[list[Any]]
-"""A number or None for each row, by prompt."""
-Advantages = list[list[float]]
-
-
-def flat(groups: Sequence[Sequence[Any]]) -> list[Any]:
-    return [row for group in groups for row in group]
-
+from gradebook.trainers.child import Rewards, flat
 
 BATCHES: Mapping[str, Rewards] = {
     "equal groups": [
@@ -78,75 +67,6 @@ LAW_BATCHES = (
     "a missing reward",
 )
 """The batches that the laws change."""
-
-
-@dataclass(frozen=True)
-class Answer:
-    """What a function gave for a batch: advantages, or none and what went wrong."""
-
-    rewards: Rewards
-    advantages: Advantages
-    trouble: str
-
-    @property
-    def is_whole(self) -> bool:
-        """Advantages of groups of one size with spread, no reward of them missing."""
-        spread = all(len({*group}) > 1 for group in self.rewards)
-        same_size = len(self.sizes) == 1
-        return bool(self.advantages) and spread and same_size and not self.misses
-
-    @property
-    def sizes(self) -> set[int]:
-        return {*map(len, self.rewards)}
-
-    @property
-    def misses(self) -> bool:
-        return None in flat(self.rewards)
-
-
-class Calls:
-    """The function, checked, with each answer kept."""
-
-    def __init__(self, function: Callable[[Rewards], Any]) -> None:
-        self.function = function
-        self.kept: dict[str, Answer] = {}
-
-    def answer(self, rewards: Rewards) -> Answer:
-        key = json.dumps(rewards)
-        if key not in self.kept:
-            advantages, trouble = [], ""
-            try:
-                advantages = checked(rewards, self.function(rewards))
-            except Unusable as error:
-                trouble = str(error)
-            except Exception as error:
-                trouble = f"{type(error).__name__}: {error}"
-            self.kept[key] = Answer(rewards, advantages, trouble[:300])
-        return self.kept[key]
-
-    def __call__(self, rewards: Rewards) -> Advantages:
-        answer = self.answer(rewards)
-        if answer.trouble:
-            raise GradebookError(answer.trouble)
-        return answer.advantages
-
-
-def checked(rewards: Rewards, answer: Any) -> Advantages:
-    """Advantages in the shape of the rewards. Raises Unusable."""
-    try:
-        if any(isinstance(a, str) for group in answer for a in group):
-            raise Unusable("returned text")
-        values = [[math.nan if a is None else float(a) for a in g] for g in answer]
-    except (TypeError, ValueError):
-        raise Unusable(f"returned no groups of numbers: {answer!r:.60}") from None
-    shape = [len(group) for group in values]
-    if shape != [len(group) for group in rewards]:
-        raise Unusable(f"returned another shape: {shape} rows by prompt")
-    for advantage in flat(values):
-        if not math.isfinite(advantage):
-            kind = "NaN" if math.isnan(advantage) else "infinity"
-            raise Unusable(f"returned {kind}")
-    return values
 
 
 class Rows:

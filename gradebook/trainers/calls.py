@@ -10,7 +10,8 @@ from unittest.mock import MagicMock
 import numpy as np
 import torch
 
-from gradebook.trainers.batches import Rows, flat
+from gradebook.trainers.batches import Rows
+from gradebook.trainers.child import flat
 from gradebook.trainers.cut import Cut, at
 
 PARTS = "args accelerator model strategy rollout reward algo advantage kl_ctl"

@@ -1,17 +1,23 @@
-"""Runs a stranger's function in a process of its own, with time limits."""
+"""Calls a function that may raise, sleep, end its process or change its argument, in
+a process of its own with time limits, and keeps what it answered."""
 
 import copy
+import math
 import os
 import pickle
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, redirect_stdout, suppress
+from dataclasses import dataclass
 from functools import partial
 from multiprocessing import get_context
 from typing import Any
+
+Rewards = list[list[Any]]
+"""A number or None for each row, by prompt."""
 
 A_CALL, STARTING = 5.0, 60.0
 """Seconds for a call, and for importing what the function needs."""
@@ -25,29 +31,95 @@ class Unusable(Exception):
     """What a function did that is no answer."""
 
 
+@dataclass(frozen=True)
+class Answer:
+    """What a function gave for a batch: advantages, or none and what went wrong."""
+
+    rewards: Rewards
+    advantages: list[list[float]]
+    trouble: str = ""
+
+    @property
+    def is_whole(self) -> bool:
+        """Advantages of groups of one size with spread, no reward of them missing."""
+        spread = all(len({*group}) > 1 for group in self.rewards)
+        same_size = len(self.sizes) == 1
+        return bool(self.advantages) and spread and same_size and not self.misses
+
+    @property
+    def sizes(self) -> set[int]:
+        return {*map(len, self.rewards)}
+
+    @property
+    def misses(self) -> bool:
+        return None in flat(self.rewards)
+
+
+def flat(groups: Sequence[Sequence[Any]]) -> list[Any]:
+    return [row for group in groups for row in group]
+
+
+def answer_of(function: Callable[[Rewards], Any], rewards: Rewards) -> Answer:
+    """What it gives for a copy. Never raises."""
+    argument, process = copy.deepcopy(rewards), os.getpid()
+    try:
+        with redirect_stdout(sys.stderr):  # standard output is the probe's
+            groups = function(argument)
+        if os.getpid() != process:  # the function forked, and this is the copy
+            os._exit(0)
+        if argument != rewards:
+            raise Unusable("changed its argument")
+        return Answer(rewards, checked(rewards, groups))
+    except Unusable as error:
+        trouble = str(error)
+    except (Exception, SystemExit) as error:
+        trouble = f"{type(error).__name__}: {error}"
+    return Answer(rewards, [], trouble[:300])
+
+
+def checked(rewards: Rewards, groups: Any) -> list[list[float]]:
+    """Advantages in the shape of the rewards. Raises Unusable."""
+    try:
+        if any(isinstance(a, str) for group in groups for a in group):
+            raise Unusable("returned text")
+        values = [[math.nan if a is None else float(a) for a in g] for g in groups]
+    except (TypeError, ValueError):
+        raise Unusable(f"returned no groups of numbers: {groups!r:.60}") from None
+    shape = [len(group) for group in values]
+    if shape != [len(group) for group in rewards]:
+        raise Unusable(f"returned another shape: {shape} rows by prompt")
+    for advantage in flat(values):
+        if not math.isfinite(advantage):
+            kind = "NaN" if math.isnan(advantage) else "infinity"
+            raise Unusable(f"returned {kind}")
+    return values
+
+
 @contextmanager
-def apart(function: Any) -> Iterator[tuple[Callable[[Any], Any], tuple[str, ...]]]:
-    """The function as it answers from another process, or from this one where it
-    cannot be loaded there, with notes that say so. It raises Unusable, and is not
-    called again once its process is lost."""
+def apart(
+    function: Callable[[Rewards], Any],
+) -> Iterator[tuple[Callable[[Rewards], Answer], tuple[str, ...]]]:
+    """The function's answers from another process, or from this one where it cannot
+    be loaded there, with notes that say so. It is not called again once its process
+    is lost."""
     if getattr(function, "__module__", "") == "__mp_main__":
         # A child imports a script that probes without `__name__ == "__main__"`.
         sys.exit()
     lost, process = "", 0
     pool = ProcessPoolExecutor(1, get_context("spawn"))
 
-    def call(rewards: Any) -> Any:
+    def call(rewards: Rewards) -> Answer:
         nonlocal lost
         if lost:
-            raise Unusable(f"not called: {lost}")
+            return Answer(rewards, [], f"not called: {lost}")
         try:
-            return pool.submit(_answer, function, rewards).result(A_CALL)
+            return pool.submit(answer_of, function, rewards).result(A_CALL)
         except TimeoutError:
             trouble = f"took longer than {A_CALL:g} seconds"
         except BrokenProcessPool:
             trouble = "ended its process"
         lost = f"an earlier call {trouble}"
-        raise Unusable(trouble)
+        return Answer(rewards, [], trouble)
 
     try:
         try:
@@ -58,7 +130,7 @@ def apart(function: Any) -> Iterator[tuple[Callable[[Any], Any], tuple[str, ...]
         except TimeoutError:
             lost = f"no process in {STARTING:g} seconds"
         except Exception:
-            yield partial(_answer, function), (HERE,)
+            yield partial(answer_of, function), (HERE,)
             return
         yield call, ()
     finally:
@@ -66,20 +138,3 @@ def apart(function: Any) -> Iterator[tuple[Callable[[Any], Any], tuple[str, ...]
             with suppress(ProcessLookupError):
                 os.kill(process, getattr(signal, "SIGKILL", signal.SIGTERM))
         pool.shutdown(wait=bool(process))
-
-
-def _answer(function: Any, rewards: Any) -> Any:
-    """What it returns for a copy, in plain lists where it gives arrays."""
-    argument, process = copy.deepcopy(rewards), os.getpid()
-    try:
-        with redirect_stdout(sys.stderr):  # standard output is the probe's
-            answer = function(argument)
-    except (Exception, SystemExit) as error:
-        raise Unusable(f"{type(error).__name__}: {error}") from None
-    if os.getpid() != process:  # the function forked, and this is the copy
-        os._exit(0)
-    if argument != rewards:
-        raise Unusable("changed its argument")
-    groups = answer if isinstance(answer, (list, tuple)) else [answer]
-    plain = [g.tolist() if hasattr(g, "tolist") else g for g in groups]
-    return plain if groups is answer else plain[0]

@@ -19,7 +19,7 @@ from gradebook.logs.judging.reading import BASELINE_WORDS, Asked, Reading, plain
 from gradebook.logs.judging.search import quiet, search
 from gradebook.logs.judging.suspects import compute, fit
 from gradebook.logs.logged_steps import LoggedSteps, to_logged
-from gradebook.trainers.batches import Advantages, Answer, Rewards, flat
+from gradebook.trainers.child import Answer, flat
 
 SHOWN = frozenset({"prompt", "reward", "scored"})
 """The columns that groups of rewards have."""
@@ -46,7 +46,7 @@ def readings_of(answers: Sequence[Answer]) -> tuple[Reading, ...]:
 def _computations(pairs: str) -> tuple[Reading, ...]:
     """The readings that give the advantages of every batch of JSON text, sorted.
     Releases that answer alike share one search."""
-    steps = as_steps(json.loads(pairs))
+    steps = as_steps(*(Answer(*pair) for pair in json.loads(pairs)))
     candidates = search(Ruler(steps), Asked())
     fitting = candidates.fitting(~quiet(steps), WRITTEN)
 
@@ -60,13 +60,13 @@ def _computations(pairs: str) -> tuple[Reading, ...]:
     return tuple(sorted(fitting, key=merit))
 
 
-def as_steps(batches: Sequence[tuple[Rewards, Advantages]]) -> LoggedSteps:
-    """Batches as logged steps. A reward of None is missing. Each row has four
+def as_steps(*answers: Answer) -> LoggedSteps:
+    """Answers as logged steps. A reward of None is missing. Each row has four
     tokens, so that a whitening over tokens is told from one over rows."""
     rows = [
         (step, prompt, reward or 0.0, advantage, reward is not None, 4)
-        for step, (rewards, advantages) in enumerate(batches)
-        for prompt, pair in enumerate(zip(rewards, advantages))
+        for step, answer in enumerate(answers)
+        for prompt, pair in enumerate(zip(answer.rewards, answer.advantages))
         for reward, advantage in zip(*pair)
     ]
     names = ["step", "prompt", "reward", "advantage", "scored", "length"]
@@ -77,20 +77,19 @@ def settings_of(reading: Reading | None, lone_row: str = "zero") -> Settings:
     """The nearest settings of the engines; `lone_row` as in `words_of`."""
     if reading is None:
         return Settings()
-    of_advantages = reading.scale == "advantage_std"
     return replace(
         reading.settings,
-        spread_about="baseline" if of_advantages else reading.about,
+        spread_about="baseline" if reading.scale == "advantage_std" else reading.about,
         eps=reading.eps or 1e-12,
         whiten_tokens=bool(reading.second),
         lone_row="raw" if lone_row == "raw" else "zero",
     )
 
 
-def fits(reading: Reading, answer: Answer) -> bool:
-    """The reading gives these advantages, up to rounding."""
-    ruler = Ruler(as_steps([(answer.rewards, answer.advantages)]))
-    return bool(fit(ruler, reading).good.all())
+def fits(answer: Answer, reading: Reading, **changes: Any) -> bool:
+    """The reading, so changed, gives these advantages, up to rounding."""
+    ruler = Ruler(as_steps(answer))
+    return bool(fit(ruler, replace(reading, **changes)).good.all())
 
 
 def words_of(reading: Reading | None, answers: Sequence[Answer]) -> dict[str, str]:
@@ -99,32 +98,30 @@ def words_of(reading: Reading | None, answers: Sequence[Answer]) -> dict[str, st
         names = "baseline scale ddof eps lone_row missing float_type ragged"
         return dict.fromkeys(names.split(), "")
     eps_at = {"after": "", "inside": " inside the root", "least": " at least"}
-
-    def gives(**changes: Any) -> Callable[[Answer], bool]:
-        variant = replace(reading, **changes)
-        return lambda answer: fits(variant, answer)
-
     lone_rows = {
-        "zero": gives(lone_row="zero"),
+        "zero": lambda a: fits(a, reading, lone_row="zero"),
         "raw": lambda a: np.allclose(flat(a.advantages), flat(a.rewards), atol=1e-4),
-        "raw, divided": gives(lone_row="raw"),
+        "raw, divided": lambda a: fits(a, reading, lone_row="raw"),
     }
-    alone = [a for a in answers if a.sizes == {1} and not a.misses]
+    counts = {
+        "left out": lambda a: fits(a, reading, rows="flagged"),
+        "counts as 0": lambda a: fits(a, reading, rows="all"),
+    }
+    complete = [a for a in answers if not a.misses]
     missing = [
         a
         for a in answers
         if a.misses and min(sum(r is not None for r in g) for g in a.rewards) > 1
     ]
-    counts = {"left out": gives(rows="flagged"), "counts as 0": gives(rows="all")}
     return {
         "baseline": reading.baseline,
         "scale": reading.scale,
         "ddof": str(reading.ddof) if reading.divides else "",
         "eps": f"{reading.eps:g}{eps_at[reading.eps_at]}" if reading.adds_eps else "",
-        "lone_row": _first_fit(alone, lone_rows),
+        "lone_row": _first_fit([a for a in complete if a.sizes == {1}], lone_rows),
         "missing": _first_fit(missing, counts),
-        "float_type": _float_type(reading, answers),
-        "ragged": _ragged(reading, answers),
+        "float_type": _float_type(reading, complete),
+        "ragged": _ragged(reading, complete),
     }
 
 
@@ -150,16 +147,14 @@ def _ragged(reading: Reading, answers: Sequence[Answer]) -> str:
             [flat(groups)[i : i + size] for i in range(0, rows - size + 1, size)]
             for groups in (a.rewards, a.advantages)
         )
-        return fits(reading, replace(a, rewards=rewards, advantages=advantages))
+        return fits(Answer(rewards, advantages), reading)
 
-    unequal = [
-        a for a in answers if len(a.sizes) > 1 and min(a.sizes) > 1 and not a.misses
-    ]
+    unequal = [a for a in answers if len(a.sizes) > 1 and min(a.sizes) > 1]
     answered = [a for a in unequal if a.advantages]
     if unequal and not answered:
         return "refused"
     ways = {
-        "by prompt": lambda a: fits(reading, a),
+        "by prompt": lambda a: fits(a, reading),
         "by position": lambda a: regrouped(a, max(a.sizes)),
         "one group for all": lambda a: regrouped(a, len(flat(a.rewards))),
     }
@@ -171,23 +166,18 @@ def _ragged(reading: Reading, answers: Sequence[Answer]) -> str:
 def _float_type(reading: Reading, answers: Sequence[Answer]) -> str:
     """float64 where the advantages of large rewards, whose digits float32
     loses, are off by no more than their own rounding."""
-
-    def size(answer: Answer) -> float:
-        return max(map(abs, flat(answer.rewards)))
-
-    largest = max((a for a in answers if a.is_whole), key=size, default=None)
-    if largest is None or size(largest) < 50:
+    large = [a for a in answers if a.is_whole and max(map(abs, flat(a.rewards))) >= 50]
+    if not large:
         return ""
-    steps = as_steps([(largest.rewards, largest.advantages)])
-    due = compute(steps, reading).values.tolist()
-    pairs = zip(flat(largest.advantages), due)
-    off = max(abs(a - b) / max(abs(b), 1e-3) for a, b in pairs)
+    due = compute(as_steps(*large), reading).values.tolist()
+    advantages = [value for a in large for value in flat(a.advantages)]
+    off = max(abs(a - b) / max(abs(b), 1e-3) for a, b in zip(advantages, due))
     return "float64" if off <= 1.05 * 2**-24 else "float32"
 
 
 def bugs_of(reading: Reading, answer: Answer) -> list[str]:
     """Bugs that give an answer's advantages where the reading does not."""
-    steps = as_steps([(answer.rewards, answer.advantages)])
+    steps = as_steps(answer)
     reward, prompt = steps.batch.reward.numpy(), steps.batch.prompt_index.numpy()
     columns = {"prompt": prompt, "reward": reward, "advantage": steps.advantage}
     log = pd.DataFrame(columns)
@@ -203,7 +193,5 @@ def bugs_of(reading: Reading, answer: Answer) -> list[str]:
         dust = equal & ~within
         shown = lost.evidence(log.assign(odd=dust, baseline=reward), reading.settings)
         return [lost.name] if bool((shown[dust] == 2).all()) else []
-    names = tuple(name for name in BUGS if suspects.can_show(bug(name), SHOWN))
-    tried = suspects.suspects(steps, (settings_of(reading),), names)
-    fitting = [s.bug for s in tried if suspects.fit(ruler, s).good.all()]
-    return list(dict.fromkeys(fitting))
+    tried = suspects.suspects(replace(steps, has=SHOWN), (settings_of(reading),))
+    return list(dict.fromkeys(s.bug for s in tried if fit(ruler, s).good.all()))

@@ -24,7 +24,8 @@ from unittest.mock import MagicMock
 import numpy as np
 import torch
 
-from gradebook.trainers.batches import Advantages, Rewards, Rows
+from gradebook.trainers.batches import Rows
+from gradebook.trainers.child import Rewards
 from gradebook.trainers.releases import numbers
 
 REAL = {*sys.stdlib_module_names, "torch", "numpy", "typing_extensions"}
@@ -77,17 +78,34 @@ class Module(dict):
             raise KeyError(name)
         return self[name]
 
-    def method(self, name: str) -> tuple[Any, int]:
-        """`function`, `Class` or `Class.method` as a callable, and its line."""
-        node = self.find(name)
-        if "." not in name:
-            return self[name], node.lineno
-        exec(self._compiled([node]), self)
-        return self.pop(name.split(".")[1]), node.lineno
+    def cut(self, name: str, after: str = "", before: str = "") -> Cut:
+        """`function`, `Class`, `Class.method`, or `.method` of the first class that
+        has it, as a callable.
 
-    def find(self, name: str) -> Any:
-        """The syntax tree of `function`, `Class`, `Class.method`, or `.method`
-        of the first class that has it."""
+        With `after` and `before` only some statements: from the first that uses
+        `after` once it has its value, up to the first that mentions `before`, as
+        a function that takes variables and gives back all variables.
+        """
+        node = self._find(name)
+        if after:
+            body = _between(node, after, before)
+            code = self._compiled(body)
+            node = body[0]
+
+            def run(**variables: Any) -> dict[str, Any]:
+                space = copy(self)
+                space.update(variables)
+                exec(code, space)
+                return space
+
+        elif "." in name:
+            exec(self._compiled([node]), self)
+            run = self.pop(node.name)
+        else:
+            run = self[name]
+        return Cut(run, self, f"{self.path}:{node.lineno}", name.lstrip("."))
+
+    def _find(self, name: str) -> Any:
         owner, _, inner = name.partition(".")
         nodes = [node for key, node in self.nodes.items() if owner in ("", key)]
         if inner:
@@ -96,31 +114,6 @@ class Module(dict):
         if not nodes:
             raise NotCut(f"{self.path} has no {name}")
         return nodes[0]
-
-    def statements(self, name: str, after: str, before: str) -> tuple[Any, int]:
-        """A function that runs statements of `name`: from the first that uses
-        `after` once it has its value, up to the first that mentions `before`.
-        It takes variables and gives back all variables."""
-        method = self.find(name)
-        body = method.body
-        stores = [n for n, statement in enumerate(body) if after in stored(statement)]
-        if any(argument.arg == after for argument in method.args.args):
-            stores = [-1, *stores]
-        ends = [n for n, statement in enumerate(body) if before in mentioned(statement)]
-        end = next((n for n in ends if stores and n > stores[0]), 0)
-        last = max((n for n in stores if n < end), default=end)
-        uses = [n for n in range(last + 1, end) if after in mentioned(body[n])]
-        if not uses:
-            raise NotCut(f"{self.path}: {name} has no {after} before {before}")
-        code = self._compiled(body[uses[0] : end])
-
-        def run(**variables: Any) -> dict[str, Any]:
-            space = copy(self)
-            space.update(variables)
-            exec(code, space)
-            return space
-
-        return run, body[uses[0]].lineno
 
     def _compiled(self, nodes: list[ast.stmt]) -> CodeType:
         plain = [_Plain(self).visit(node) for node in nodes]
@@ -140,28 +133,38 @@ class Module(dict):
             loaded = import_module(module)
             return getattr(loaded, name) if name else loaded
         folder = module.replace(".", "/")
-        whole = self._file(f"{folder}/{name}.py" if name else f"{folder}.py")
-        if whole is not None:
-            return _Namespace(whole)
-        for path in (f"{folder}.py", f"{folder}/__init__.py") if name else ():
-            if (file := self._file(path)) is not None:
-                return file[name]
+        whole = f"{folder}/{name}.py" if name else f"{folder}.py"
+        for path in (whole, f"{folder}.py", f"{folder}/__init__.py"):
+            if path in self.others or self.files(path) is not None:
+                file = self.others.get(path) or Module(path, self.files, self.others)
+                return file[name] if name and path != whole else Stand(file.__getitem__)
         raise NotCut(f"{self.path} needs {module}")
 
-    def _file(self, path: str) -> Module | None:
-        if path not in self.others and self.files(path) is None:
-            return None
-        return self.others.get(path) or Module(path, self.files, self.others)
+
+def _between(function: Any, after: str, before: str) -> list[ast.stmt]:
+    body = function.body
+    arguments = {argument.arg for argument in function.args.args}
+    stores = [
+        n for n, names in enumerate([arguments, *map(stored, body)]) if after in names
+    ]
+    ends = [n for n, statement in enumerate(body) if before in mentioned(statement)]
+    end = next((n for n in ends if stores and n >= stores[0]), 0)
+    start = max((n for n in stores if n <= end), default=0)
+    uses = [n for n in range(start, end) if after in mentioned(body[n])]
+    if not uses:
+        raise NotCut(f"{function.name} has no {after} before {before}")
+    return body[uses[0] : end]
 
 
-class _Namespace:
-    """A file as a module, as `import a.b as c` gives it."""
+class Stand(SimpleNamespace):
+    """Stands for a module or a trainer: what is no attribute comes from `other`."""
 
-    def __init__(self, module: Module) -> None:
-        self._module = module
+    def __init__(self, other: Callable[[str], Any], **attributes: Any) -> None:
+        super().__init__(**attributes)
+        self._other = other
 
     def __getattr__(self, name: str) -> Any:
-        return self._module[name]
+        return self._other(name)
 
 
 class _Plain(ast.NodeTransformer):
@@ -228,8 +231,7 @@ def _statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
 
 @dataclass(frozen=True)
 class Cut:
-    """A function that was found, or statements of it, in a file; `where` is
-    file:line."""
+    """A function, or statements of it, in a file; `where` is file:line."""
 
     run: Callable[..., Any]
     module: Module
@@ -239,15 +241,13 @@ class Cut:
     def trainer(self, nested: str = "", **attributes: Any) -> Any:
         """Stands for a trainer's `self` or its configuration: these attributes,
         itself under the names in `nested`, and the methods of its class."""
-        trainer = _Trainer(_module=self.module, **attributes)
+
+        def method(name: str) -> Any:
+            return partial(self.module.cut(f".{name}").run, trainer)
+
+        trainer = Stand(method, **attributes)
         vars(trainer).update(dict.fromkeys(nested.split(), trainer))
         return trainer
-
-
-class _Trainer(SimpleNamespace):
-    def __getattr__(self, name: str) -> Any:
-        method, _ = self._module.method("." + name)
-        return partial(method, self)
 
 
 class Function:
@@ -299,12 +299,9 @@ class Function:
         if not numbers(self.since) <= numbers(version) < numbers(self.before):
             raise NotCut(f"not in {version}")
         for place in self.places:
-            path, name, *ends = place.split()
+            path, *names = place.split()
             with suppress(NotCut):
-                module = Module(path, files)
-                reach = module.statements if ends else module.method
-                run, line = reach(name, *ends)
-                return Cut(run, module, f"{path}:{line}", name.lstrip("."))
+                return Module(path, files).cut(*names)
         raise NotCut(f"none of {', '.join(self.places)}")
 
     def run(
@@ -313,13 +310,11 @@ class Function:
         groups: Rewards,
         weights: Sequence[float] | None = None,
         dtype: torch.dtype = torch.float32,
-    ) -> Advantages:
+    ) -> list[list[float]]:
         """Its advantages for rewards by prompt, as float64."""
         rows = Rows(groups, weights, dtype)
         advantages = self.call(cut, rows, **self.settings)
-        if isinstance(advantages, torch.Tensor):
-            advantages = advantages.double()
-        values = np.asarray(advantages, dtype=np.float64)
+        values = torch.as_tensor(advantages, dtype=torch.float64)
         if values.shape != (len(rows.prompt),):
             shape = " by ".join(map(str, values.shape))
             raise ValueError(f"{len(rows.prompt)} rows in, {shape} advantages out")

@@ -25,6 +25,7 @@ from gradebook.analysis.law_check import BROKEN, NOT_MEASURED
 from gradebook.core.errors import refuse
 from gradebook.trainers.adapters import ADAPTERS, Adapter
 from gradebook.trainers.batches import BATCHES
+from gradebook.trainers.child import answer_of
 from gradebook.trainers.cut import Cut, Files, Function, NotCut
 from gradebook.trainers.probe import Probe, examine, probe
 from gradebook.trainers.releases import DATA, measured, numbers
@@ -92,7 +93,8 @@ def probes(
             cut = function.cut(files, version)
         except NotCut:
             continue
-        result = examine(partial(function.run, cut), function.declared)
+        call = partial(answer_of, partial(function.run, cut))
+        result = examine(call, function.declared)
         troubles = result.troubles.values()
         absent = any(text.startswith(NotCut.__name__) for text in troubles)
         if len(troubles) < len(BATCHES) and (result.computes or not absent):

@@ -19,12 +19,12 @@ from gradebook.cases.link import encode, query_string
 from gradebook.cases.scenario import SANDBOX, bug, case
 from gradebook.cases.state import start
 from gradebook.cases.table import Table
-from gradebook.core.errors import choice, refuse
+from gradebook.core.errors import GradebookError, choice, refuse
 from gradebook.core.settings import Settings
 from gradebook.logs.judging.reading import Reading, asked_of
 from gradebook.trainers import convention
-from gradebook.trainers.batches import BATCHES, LAW_BATCHES, Calls, Rewards, flat
-from gradebook.trainers.child import Unusable, apart
+from gradebook.trainers.batches import BATCHES, LAW_BATCHES
+from gradebook.trainers.child import Answer, Rewards, Unusable, answer_of, apart, flat
 from gradebook.trainers.releases import LAWS
 
 if TYPE_CHECKING:
@@ -125,34 +125,40 @@ def probe(
         with apart(function) as (call, notes):
             return replace(examine(call, declared), notes=notes)
     pairs = [
-        ([[r if r is None else float(r) for r in group] for group in batch], answer)
-        for batch, answer in outputs or ()
+        ([[r if r is None else float(r) for r in group] for group in batch], groups)
+        for batch, groups in outputs or ()
     ]
     batches = {f"output {n}": rewards for n, (rewards, _) in enumerate(pairs)}
-    answers = {json.dumps(rewards): answer for rewards, answer in reversed(pairs)}
+    recorded = {json.dumps(rewards): groups for rewards, groups in reversed(pairs)}
 
-    def recorded(rewards: Rewards) -> Any:
-        answer = answers.get(json.dumps(rewards), "no such pair")
-        if isinstance(answer, str):
-            raise Unusable(answer)
-        return answer
+    def look_up(rewards: Rewards) -> Any:
+        groups = recorded.get(json.dumps(rewards), "no such pair")
+        if isinstance(groups, str):
+            raise Unusable(groups)
+        return groups
 
-    judged = examine(recorded, declared, batches, batches)
+    judged = examine(partial(answer_of, look_up), declared, batches, batches)
     unknown = {law_check.REFUSED: NOT_MEASURED}
-    laws = {law: unknown.get(answer, answer) for law, answer in judged.laws.items()}
+    laws = {law: unknown.get(word, word) for law, word in judged.laws.items()}
     return replace(judged, laws=laws)
 
 
 def examine(
-    function: Callable[[Rewards], Any],
+    function: Callable[[Rewards], Answer],
     declared: Mapping[str, Any] | None = None,
     batches: Mapping[str, Rewards] = BATCHES,
     law_batches: Collection[str] = LAW_BATCHES,
 ) -> Probe:
-    """The probe of a function that is trusted: it runs in this process."""
-    asked = asked_of(declared)
-    calls = Calls(function)
-    answers = [calls.answer(rewards) for rewards in batches.values()]
+    """The probe of what gives answers; each batch is asked once."""
+    asked, kept = asked_of(declared), dict[str, Answer]()
+
+    def call(rewards: Rewards) -> Answer:
+        key = json.dumps(rewards)
+        if key not in kept:
+            kept[key] = function(rewards)
+        return kept[key]
+
+    answers = [call(rewards) for rewards in batches.values()]
     readings = convention.readings_of(answers)
     reading = readings[0] if readings else None
     words = convention.words_of(reading, answers)
@@ -163,13 +169,13 @@ def examine(
     judged.sort(key=lambda answer: len(flat(answer.rewards)))
     settings = convention.settings_of(reading, words["lone_row"])
     of_bugs = [a.rewards for a in judged if 1 not in a.sizes]
-    bugs = _bugs(reading, settings, of_bugs, calls) if reading else {}
+    bugs = _bugs(reading, settings, of_bugs, call) if reading else {}
     designed = {law: law_check.convention(law, settings) for law in LAWS}
     if reading and reading.scale == "group_mean":
         designed["shift"] = designed["scale"] = reading.title
     for_laws = [batches[name] for name in law_batches]
     of_laws = [a.rewards for a in judged if a.rewards in for_laws]
-    laws, shown = _laws(designed, settings, calls, of_laws, next(iter(bugs), ""))
+    laws, shown = _laws(designed, settings, call, of_laws, next(iter(bugs), ""))
     computes = reading.title if reading else ""
     if reading and reading.words:
         computes += f" ({reading.words})"
@@ -188,33 +194,39 @@ def examine(
 def _laws(
     designed: Mapping[str, str],
     settings: Settings,
-    calls: Calls,
+    call: Callable[[Rewards], Answer],
     batches: Sequence[Rewards],
     bug: str,
 ) -> tuple[dict[str, str], dict[str, Shown]]:
     """Each law's answer on the batches, the fewest rows first, and the smallest
     batch that breaks it, on the board beside the engine of `bug`."""
-    laws, shown, values = {}, {}, law_check.on_groups(calls)
 
-    def outcome(law: str, batches: Sequence[Rewards]) -> law_check.Outcome:
+    def advantages(rewards: Rewards) -> list[list[float]]:
+        if trouble := call(rewards).trouble:
+            raise GradebookError(trouble)
+        return call(rewards).advantages
+
+    def outcome(law: str, *batches: Rewards) -> law_check.Outcome:
         steps = [law_check.step_of(batch) for batch in batches if suits(law, batch)]
         allowed = partial(rounding, settings, law == "flat")
         by_design = designed[law] if steps else ""
         return law_check.judge(law, values, steps, settings, allowed, by_design)
 
-    def breaks(law: str, rewards: Rewards) -> bool:
-        return outcome(law, [rewards]).answer == BROKEN
+    def word(law: str, rewards: Rewards) -> str:
+        return outcome(law, rewards).answer
 
+    values = law_check.on_groups(advantages)
+    laws = {law: outcome(law, *batches).answer for law in LAWS}
+    shown = {}
     for law in LAWS:
-        laws[law] = outcome(law, batches).answer
         if laws[law] == BROKEN:
-            shows = partial(breaks, law)
-            least = smallest(next(filter(shows, batches)), shows)
-            broken = outcome(law, [least])
+            first = next(batch for batch in batches if word(law, batch) == BROKEN)
+            least = smallest(first, partial(word, law))
+            broken = outcome(law, least)
             if broken.change:
                 least = law_check.groups_of(broken.change.step)
             link = sandbox(least, settings, bug)
-            shown[law] = Shown(least, calls(least), broken.sentence, link)
+            shown[law] = Shown(least, advantages(least), broken.sentence, link)
     return laws, shown
 
 
@@ -245,34 +257,35 @@ def rounding(settings: Settings, exact: bool, step: Step) -> list[float]:
 
 
 def _bugs(
-    reading: Reading, settings: Settings, batches: Sequence[Rewards], calls: Calls
+    reading: Reading,
+    settings: Settings,
+    batches: Sequence[Rewards],
+    call: Callable[[Rewards], Answer],
 ) -> dict[str, Shown]:
     """Bugs that give a batch's advantages where the reading does not, each
     with the smallest batch."""
 
     def bugs_in(rewards: Rewards) -> list[str]:
-        answer = calls.answer(rewards)
-        if len(rewards) < 2 or not answer.advantages:
-            return []
-        return convention.bugs_of(reading, answer)
-
-    def shows(bugs: list[str], rewards: Rewards) -> bool:
-        return bugs_in(rewards) == bugs
+        answer = call(rewards)
+        usable = len(rewards) > 1 and answer.advantages
+        return convention.bugs_of(reading, answer) if usable else []
 
     seen: dict[str, Shown] = {}
     for rewards in batches:
         bugs = bugs_in(rewards)
         if bugs and seen.keys().isdisjoint(bugs):
-            least = smallest(rewards, partial(shows, bugs))
-            sentence = f"Rewards {line(least, 'g')} get {line(calls(least), '.3g')}."
+            least = smallest(rewards, bugs_in)
+            advantages = call(least).advantages
+            sentence = f"Rewards {line(least, 'g')} get {line(advantages, '.3g')}."
             link = sandbox(least, settings, bugs[0])
-            seen[bugs[0]] = Shown(least, calls(least), sentence, link)
+            seen[bugs[0]] = Shown(least, advantages, sentence, link)
     return seen
 
 
-def smallest(rewards: Rewards, shows: Callable[[Rewards], bool]) -> Rewards:
+def smallest(rewards: Rewards, shows: Callable[[Rewards], Any]) -> Rewards:
     """A batch reduced greedily, as long as it `shows` the same."""
-    while (less := next(filter(shows, smaller(rewards)), None)) is not None:
+    due = shows(rewards)
+    while less := next((b for b in smaller(rewards) if shows(b) == due), None):
         rewards = less
     return rewards
 
@@ -314,7 +327,7 @@ def sandbox(rewards: Rewards, settings: Settings, bug: str = "") -> str:
     changes["group_size"] = max(map(len, rewards))
     state = replace(
         first,
-        table=Table.of(tuple(rows)),
+        table=Table.of(rows),
         settings=replace(first.settings, **changes),
         bugs=(bug,) if bug else first.bugs,
     )

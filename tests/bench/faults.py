@@ -76,7 +76,7 @@ logs/guard.py | acts = j.verdict in ("other", "suspect", "none fits") | acts = j
 logs/judging/reading.py | "scale": r.scale, | "scale": r.baseline, | logs/test_asks.py
 logs/judging/suspects.py | if record.proof == "declaration": | if record.proof == "nothing": | logs/test_asks.py
 trainers/probe.py | return 0 if self.computes else 2 | return 0 | trainers/test_probe.py
-trainers/batches.py | if shape != [len(group) for group in rewards]: | if False: | trainers/test_probe.py
+trainers/child.py | if shape != [len(group) for group in rewards]: | if False: | trainers/test_probe.py
 trainers/trl.py | count + 1 if before == step else 0 | count + 1 if before != step else 0 | trainers/test_trl.py
 classroom/plan.py | if minutes < least(bugs): | if minutes > least(bugs): | classroom/test_plan.py
 classroom/room.py | _count(database, Seat, *learners) < most | _count(database, Seat, *learners) <= most | classroom/test_room.py

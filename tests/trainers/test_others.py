@@ -16,7 +16,7 @@ import torch
 
 import gradebook
 from gradebook.logs.log import check_log
-from gradebook.trainers.cut import Cut, Module
+from gradebook.trainers.cut import Module
 from gradebook.trainers.measure import files_of
 
 README = Path(gradebook.__file__).parent / "trainers" / "README.md"
@@ -32,9 +32,7 @@ def released(package, path, name):
         release = distribution(package)
     except PackageNotFoundError as error:
         pytest.skip(str(error))
-    module = Module(path, files_of(release))
-    run, _ = module.method(name)
-    return Cut(run, module, path, name)
+    return Module(path, files_of(release)).cut(name)
 
 
 def follow(trainer, folder, declared, **variables):

@@ -17,7 +17,7 @@ from advantages import COSMOS_RL
 import gradebook
 from gradebook.trainers import releases
 from gradebook.trainers.adapters import ADAPTERS
-from gradebook.trainers.batches import flat
+from gradebook.trainers.child import flat
 from gradebook.trainers.cut import Module, NotCut
 from gradebook.trainers.measure import differences, fetch, files_of, lines, pinned
 from gradebook.trainers.releases import measured, newest
@@ -80,22 +80,22 @@ def test_a_law_that_is_newer_than_the_data_is_not_measured(monkeypatch):
 
 
 def test_a_function_is_cut_by_name_with_what_it_names_and_no_import():
-    run, line = MODULE.method("advantages")
-    assert line == 11
+    cut = MODULE.cut("advantages")
+    assert cut.where == "trainer.py:11"
     # The mean of 1 and 3 is 2, their deviation root 2.
-    advantages = run(torch.tensor([1.0, 3.0]), 2).tolist()
+    advantages = cut.run(torch.tensor([1.0, 3.0]), 2).tolist()
     assert advantages == pytest.approx([-1 / (2**0.5 + 1e-4), 1 / (2**0.5 + 1e-4)])
     with pytest.raises(NotCut, match="has no other"):
-        MODULE.method("other")
+        MODULE.cut("other")
 
 
 def test_statements_are_cut_between_two_names():
-    run, line = MODULE.statements(".step", "rewards", "local")
-    assert line == 21
+    cut = MODULE.cut(".step", "rewards", "local")
+    assert cut.where == "trainer.py:21"
     rewards = torch.tensor([1.0, 3.0])
-    assert run(rewards=rewards)["advantages"].tolist() == [-1, 1]
+    assert cut.run(rewards=rewards)["advantages"].tolist() == [-1, 1]
     with pytest.raises(NotCut):
-        MODULE.statements(".step", "rewards", "elsewhere")
+        MODULE.cut(".step", "rewards", "elsewhere")
 
 
 def test_one_changed_line_of_a_trainer_changes_the_table():
