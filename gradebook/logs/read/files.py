@@ -301,6 +301,7 @@ def _parquet(source: Source, choose: Choose) -> tuple[pd.DataFrame, Broken]:
         raise
     except (pa.ArrowException, OSError, ValueError, KeyError, MemoryError) as error:
         raise refuse("a Parquet file", str(error)) from error
+    pa.default_memory_pool().release_unused()
     return frame.set_axis(range(1, len(frame) + 1)), {}
 
 
