@@ -219,16 +219,19 @@ class Batch:
 def completed(read: dict[str, Tensor]) -> dict[str, Tensor]:
     """Columns, prompt among them, with what a batch takes for those that are not
     there; log-probabilities have no such value."""
-    zeros = torch.zeros_like(read["prompt"])
+    rows = len(read["prompt"])
+    zero, true = torch.tensor(0).expand(rows), torch.tensor(True).expand(rows)
     columns = {
-        "rollout": torch.arange(len(zeros)),
+        "rollout": torch.arange(rows),
         "text": read["prompt"],
-        "step": zeros,
-        "rank": zeros,
-        "eos": zeros == 0,
-        "scored": zeros == 0,
-        "mask": torch.ones_like(read.get("logp", zeros[:, None])).bool(),
-        "steps": read.get("kept_steps", zeros + 1).clamp(min=1),
+        "step": zero,
+        "rank": zero,
+        "eos": true,
+        "scored": true,
+        "mask": torch.ones_like(read["logp"]).bool()
+        if "logp" in read
+        else true[:, None],
+        "steps": read.get("kept_steps", torch.tensor(1).expand(rows)).clamp(min=1),
         **read,
     }
     columns.setdefault("kept_steps", columns["steps"])
@@ -247,7 +250,7 @@ FEW = 4096
 def codes(labels: np.ndarray) -> np.ndarray:
     """Labels numbered 0.. in order of first appearance. int64 [R]."""
     if len(labels) > FEW:
-        return pd.factorize(labels)[0].astype("int64")
+        return pd.factorize(labels)[0].astype("int64", copy=False)
     seen: dict[Any, int] = {}
     numbered = [seen.setdefault(label, len(seen)) for label in labels.tolist()]
     return np.array(numbered, dtype="int64")

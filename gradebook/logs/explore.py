@@ -124,7 +124,7 @@ def _shown_rows(
     that is worst by `away` on, and from a place where a stride begins."""
     if steps.rows <= most:
         return np.arange(steps.rows)
-    code = steps.batch.prompt_index.numpy()
+    code = steps.prompt
     by_group, row = np.argsort(code, kind="stable"), np.argmax(away)
     worst, place = code[row], np.flatnonzero(by_group == row)[0]
     bounds = np.cumsum([0, *steps.groups.size])

@@ -3,10 +3,10 @@ that were logged. Letters: R rows, S steps, G groups."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -17,13 +17,14 @@ from gradebook.core.columns import of_kind
 from gradebook.core.errors import GradebookError
 from gradebook.core.lazy_pandas import pd
 
-FLAGS = of_kind("flag")
+PART = 50_000
+"""About so many rows are computed at once: their temporaries stay small."""
 
 
 @dataclass(frozen=True, eq=False)
 class LoggedBatch(Batch):
-    """A batch of rows that stand together by step, with response lengths
-    in place of a token matrix.
+    """A batch of rows that stand together by step, with response lengths in place
+    of a token matrix. Steps, and prompts within them, are numbered as they appear.
 
     lengths     int64 [R] unmasked tokens of the row, 0 where it was rejected
     all_tokens  int64 [R] unmasked tokens of the row
@@ -35,7 +36,15 @@ class LoggedBatch(Batch):
     def __post_init__(self) -> None:
         """Checks nothing: the columns were checked when the log was read."""
 
-    @cached_property
+    @property
+    def step_index(self) -> Tensor:
+        return self.step
+
+    @property
+    def prompt_index(self) -> Tensor:
+        return self.prompt
+
+    @property
     def tokens(self) -> Tensor:
         """int64 [R] unmasked tokens of the row: its response length."""
         return self.lengths
@@ -45,6 +54,14 @@ class LoggedBatch(Batch):
         """int64 [S] the step's padded width: its longest response."""
         longest = torch.ones_like(self.step_rows)
         return longest.scatter_reduce(0, self.step_index, self.tokens, "amax")
+
+    def select(self, keep: Any) -> Self:
+        rows = super().select(keep)
+        step, prompt = (
+            torch.from_numpy(codes(column.numpy()))
+            for column in (rows.step, rows.prompt)
+        )
+        return replace(rows, step=step, prompt=prompt)
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,31 +89,43 @@ class LoggedSteps:
     labels: np.ndarray
     has: frozenset[str]
 
-    @cached_property
+    @property
     def rows(self) -> int:
         return len(self.advantage)
 
-    @cached_property
+    @property
     def step_count(self) -> int:
         return len(self.labels)
 
-    @cached_property
+    @property
     def step_of(self) -> np.ndarray:
         """int64 [R], from 0."""
-        return self.batch.step_index.numpy()
+        return self.batch.step.numpy()
+
+    @property
+    def prompt(self) -> np.ndarray:
+        """int64 [R], from 0 over all steps."""
+        return self.batch.prompt.numpy()
+
+    @property
+    def reward(self) -> np.ndarray:
+        return self.batch.reward.numpy()
+
+    @property
+    def sizes(self) -> np.ndarray:
+        """int64 [S] rows of each step."""
+        return self.batch.step_rows.numpy()
 
     @cached_property
     def starts(self) -> np.ndarray:
         """int64 [S] first row of each step."""
-        rows = self.batch.step_rows.numpy()
-        return np.cumsum(rows) - rows
+        return np.cumsum(self.sizes) - self.sizes
 
     @cached_property
     def groups(self) -> Groups:
-        code = self.batch.prompt_index.numpy()
-        size = np.bincount(code)
+        size = np.bincount(self.prompt)
         first = np.empty_like(size)
-        first[code[::-1]] = np.arange(len(code))[::-1]
+        first[self.prompt[::-1]] = np.arange(self.rows)[::-1]
         return Groups(first, size, self.step_of[first])
 
     def worst(self, values: np.ndarray) -> np.ndarray:
@@ -107,13 +136,29 @@ class LoggedSteps:
         """Sum of each step's values, [S]; flags are counted."""
         return np.add.reduceat(values * 1, self.starts)
 
+    def rows_of(self, steps: np.ndarray) -> Any:
+        """What selects the rows of `steps`, bool [S]: a slice where they stand
+        together, else their numbers."""
+        places = np.flatnonzero(steps)
+        if len(places) and places[-1] - places[0] < len(places):
+            first, last = places[0], places[-1]
+            return slice(
+                int(self.starts[first]), int(self.starts[last] + self.sizes[last])
+            )
+        return np.flatnonzero(steps[self.step_of])
+
     def of_steps(self, steps: np.ndarray) -> LoggedSteps:
         """Only the rows of `steps`, bool [S]."""
         if steps.all():
             return self
-        rows = np.flatnonzero(steps[self.step_of])
-        batch = self.batch.select(torch.from_numpy(rows))
+        rows = self.rows_of(steps)
+        batch = self.batch.select(rows)
         return LoggedSteps(batch, self.advantage[rows], self.labels[steps], self.has)
+
+    def parts(self) -> Iterator[np.ndarray]:
+        """Neighbouring steps of about PART rows, bool [S], together all."""
+        part = self.starts // PART
+        return (part == each for each in np.unique(part))
 
 
 def to_logged(table: Mapping[str, Any] | pd.DataFrame) -> LoggedSteps:
@@ -127,21 +172,20 @@ def to_logged(table: Mapping[str, Any] | pd.DataFrame) -> LoggedSteps:
     if not rows:
         raise GradebookError(key="reward", expected="rows", found="none")
     names = cells.get("step", np.zeros(rows, dtype="int64"))
-    step = codes(names)
-    prompt = codes(cells["prompt"])
-    columns: dict[str, np.ndarray] = {
+    step, prompt = codes(names), codes(cells["prompt"])
+    columns = {
         "prompt": codes(step * (prompt.max() + 1) + prompt),
         "step": step,
         "reward": cells["reward"].astype("float64"),
-        "length": np.ones(rows, dtype="int64"),
     }
+    flags = of_kind("flag")
     for name in {*cells} - {"step", "prompt", "reward", "advantage"}:
         if name in of_kind("label", "index"):
             columns[name] = codes(cells[name])
         else:
-            columns[name] = cells[name].astype(bool if name in FLAGS else "int64")
+            columns[name] = cells[name].astype(bool if name in flags else "int64")
     tensors = {name: torch.from_numpy(values) for name, values in columns.items()}
-    lengths = tensors.pop("length")
+    lengths = tensors.pop("length", torch.tensor(1).expand(rows))
     whole = tensors.pop("all_tokens", lengths)
     tensors["mask"] = (lengths > 0)[:, None]
     of_batch: dict[str, Any] = dict(completed(tensors))

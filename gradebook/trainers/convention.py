@@ -178,7 +178,7 @@ def _float_type(reading: Reading, answers: Sequence[Answer]) -> str:
 def bugs_of(reading: Reading, answer: Answer) -> list[str]:
     """Bugs that give an answer's advantages where the reading does not."""
     steps = as_steps(answer)
-    reward, prompt = steps.batch.reward.numpy(), steps.batch.prompt_index.numpy()
+    reward, prompt = steps.reward, steps.prompt
     columns = {"prompt": prompt, "reward": reward, "advantage": steps.advantage}
     log = pd.DataFrame(columns)
     rounding = Ruler(steps).base + 16 * 2.0**-24 * np.abs(reward)

@@ -121,13 +121,13 @@ class Fit:
     level     the level at which all rows of the step fit, or NONE
     residual  the largest distance of a row, NaN where rounding lost it
     near      the share of the step's rows that lie near, whatever eps is
-    share     the share of all rows that fit at the WRITTEN level
+    fitting   how many of the step's rows fit at the WRITTEN level
     """
 
     level: np.ndarray
     residual: np.ndarray
     near: np.ndarray
-    share: float = 0.0
+    fitting: np.ndarray
 
     @property
     def good(self) -> np.ndarray:
@@ -147,7 +147,7 @@ class Ruler:
 
     @cached_property
     def rewards(self) -> np.ndarray:
-        return self.steps.batch.reward.numpy()
+        return self.steps.reward
 
     @cached_property
     def size(self) -> np.ndarray:
@@ -167,7 +167,7 @@ class Ruler:
     def exact_scores(self) -> np.ndarray:
         """bool [R]: float32 sums over the row's group are exact, or the
         group's rewards are equal."""
-        reward, group = self.rewards, self.steps.batch.prompt_index.numpy()
+        reward, group = self.rewards, self.steps.prompt
         short = (reward * 1024 == np.round(reward * 1024)) & (np.abs(reward) < 4096)
         first = reward[self.steps.groups.first][group]
         exact = np.bincount(group, ~short) == 0
@@ -204,8 +204,8 @@ class Ruler:
                 fits = away <= allowed
                 level = np.minimum(level, np.where(self._all(fits), each, NONE))
                 rows = rows if each == REWARDS else fits
-        near = near / self.steps.batch.step_rows.numpy()
-        return Fit(level, self.steps.worst(away), near, float(rows.mean()))
+        near = near / self.steps.sizes
+        return Fit(level, self.steps.worst(away), near, self.steps.total(rows))
 
     def of_steps(self, at: np.ndarray) -> Ruler:
         """The ruler on the steps `at`, bool [S]."""
@@ -213,7 +213,7 @@ class Ruler:
             return self
         ignored = self.ignored
         if ignored is not None:
-            ignored = ignored[at[self.steps.step_of]]
+            ignored = ignored[self.steps.rows_of(at)]
         return replace(self, steps=self.steps.of_steps(at), ignored=ignored)
 
     def _all(self, near: np.ndarray) -> np.ndarray:

@@ -19,7 +19,7 @@ from gradebook.logs.judging import fit, search, suspects
 from gradebook.logs.judging.fit import REWARDS, WRITTEN, Ruler
 from gradebook.logs.judging.reading import Asked, Reading, plainness
 from gradebook.logs.judging.search import Candidates, quiet
-from gradebook.logs.judging.suspects import HOW_ROWS_COUNT, Suspect, compute
+from gradebook.logs.judging.suspects import HOW_ROWS_COUNT, Suspect, advantages, compute
 
 OFF = ("suspect", "other", "asks", "none fits")
 """Verdicts on steps that a person should look at."""
@@ -300,7 +300,7 @@ def framed(whole: Judgement) -> Judgement:
     correct = _correct(whole, judged)
     away = fit.distance(correct, steps.advantage)
     off = away > 10 * candidates.ruler.base
-    groups_off = np.bincount(steps.batch.prompt_index.numpy(), off) > 0
+    groups_off = np.bincount(steps.prompt, off) > 0
     columns = {
         "step": steps.labels,
         "verdict": [j.verdict for j in judged],
@@ -313,7 +313,7 @@ def framed(whole: Judgement) -> Judgement:
         "row": [part.argmax() for part in np.split(away, steps.starts[1:])],
         "flips": steps.total(flips(correct, steps.advantage)),
         "groups_affected": np.bincount(steps.groups.step, groups_off).astype("int64"),
-        "rows": steps.batch.step_rows.numpy(),
+        "rows": steps.sizes,
         "groups": np.bincount(steps.groups.step),
     }
     frame = pd.DataFrame({name: columns[name] for name in COLUMNS})
@@ -332,11 +332,12 @@ def _correct(whole: Judgement, judged: list[Judgement]) -> np.ndarray:
     best = sorted(fits, key=lambda r: -fits[r].good.sum())
     nearest = [*whole.readings, *best, *(candidates.nearest or ())[:1]]
     if suspect is not None:
-        traced = compute(steps, suspect.correct).values
+        traced = advantages(steps, suspect.correct)
         values = np.where(np.isfinite(traced), traced, values)
     elif nearest:
-        values = compute(steps, nearest[0]).values
+        values = advantages(steps, nearest[0])
     as_declared = ("other", "none fits") if asked.is_declared else ()
     other = np.array([j.verdict in as_declared for j in judged])[steps.step_of]
-    declared = asked.reading(whole.readings)
-    return np.where(other, compute(steps, declared).values, values)
+    if not other.any():
+        return values
+    return np.where(other, advantages(steps, asked.reading(whole.readings)), values)

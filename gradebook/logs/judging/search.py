@@ -85,10 +85,10 @@ def views(steps: LoggedSteps, asked: Asked) -> Iterator[Rows]:
     if masked is not None:
         counting = ["ended"] if masked else ["flagged", "all"]
     clip = asked.declared.get("reward_clip")
-    names = ["by prompt", *space.groupings(steps)]
+    names = space.groupings(steps)
     ways = [Reading("none", "none", grouping=name, clip=clip) for name in names]
     if clip is None:
-        largest = float(np.abs(steps.batch.reward.numpy()).max(initial=0))
+        largest = float(np.abs(steps.reward).max(initial=0))
         ways += [replace(ways[0], clip=clip) for clip in CLIPS if largest > clip]
     for way, rows in product(ways, counting):
         yield Rows(steps, replace(way, rows=rows))
@@ -97,7 +97,7 @@ def views(steps: LoggedSteps, asked: Asked) -> Iterator[Rows]:
 def some_steps(steps: LoggedSteps, left: np.ndarray, rows: int = SAMPLE) -> np.ndarray:
     """Whole steps of those that are `left`, bool [S], of about so many rows: spread
     evenly, with the first that lost rows. bool [S]"""
-    size = steps.batch.step_rows.numpy()
+    size = steps.sizes
     places = np.flatnonzero(left)
     if size[places].sum() <= 2 * rows:
         return left
@@ -116,8 +116,8 @@ def quiet(steps: LoggedSteps) -> np.ndarray:
     """bool [S]: the rewards of every prompt are equal, and all advantages
     are 0: whatever was computed, this step tells nothing."""
     logged = np.nan_to_num(np.abs(steps.advantage), nan=1.0)
-    reward = steps.batch.reward.numpy()
-    first = reward[steps.groups.first][steps.batch.prompt_index.numpy()]
+    reward = steps.reward
+    first = reward[steps.groups.first][steps.prompt]
     flat = steps.worst(np.abs(reward - first) - 1e-6 * np.abs(reward)) <= 0
     return (steps.worst(logged) <= 1e-5) & flat
 
@@ -165,10 +165,11 @@ def _fitting(
                 fits_some = bool((near.level <= REWARDS).any())
                 if fits_some:
                     fits[reading] = near
+                share = near.fitting.sum() / ruler.steps.rows
                 is_plain = reading == family[0] and not reading.second
                 nearest = candidates.nearest or (reading, -1.0)
-                if (fits_some or is_plain) and near.share > nearest[1]:
-                    candidates.nearest = reading, near.share
+                if (fits_some or is_plain) and share > nearest[1]:
+                    candidates.nearest = reading, share
                 if reading.second and not (near.near[large] == 1).any():
                     break
         for near in fits.values():
@@ -257,7 +258,7 @@ def find_lost_digits(candidates: Candidates, at: np.ndarray) -> None:
     steps `at` but those that such a bug alone explains, where what stands there is
     its evidence."""
     ruler, steps = candidates.ruler, candidates.steps
-    prompt = steps.batch.prompt_index.numpy()
+    prompt = steps.prompt
     columns = {"prompt": prompt, "reward": ruler.rewards, "advantage": steps.advantage}
     log = pd.DataFrame(columns)
     for record in map(bug, BUGS):
@@ -287,6 +288,6 @@ def find_lost_digits(candidates: Candidates, at: np.ndarray) -> None:
                 lost = np.full(steps.step_count, np.nan)
                 level = np.where(good, WRITTEN, NONE)
                 suspect = Suspect(record.name, r.settings, (), r, proof)
-                beside[suspect] = Fit(level, lost, good.astype(float))
+                beside[suspect] = Fit(level, lost, good.astype(float), good)
         for suspect in sorted(beside, key=lambda s: not s.is_shown)[:1]:
             candidates.suspects[suspect] = beside[suspect]

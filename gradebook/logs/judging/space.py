@@ -30,6 +30,9 @@ the reading's eps is added after the root."""
 COPIES = "by prompt, without the copies that fill a step"
 """A grouping that is no other, but of fewer rows."""
 
+DRAWS = "by draw: equal prompts that stand together"
+DRAWS_OF = "by draw, {} rows each"
+
 OF_MEAN = ("group_std", "batch_std")
 """Deviations that somebody measures from another baseline than the mean."""
 
@@ -84,7 +87,7 @@ class Rows:
 
     @cached_property
     def score(self) -> np.ndarray:
-        reward, clip = self.steps.batch.reward.numpy(), self.view.clip
+        reward, clip = self.steps.reward, self.view.clip
         return reward if clip is None else reward.clip(-clip, clip)
 
     @cached_property
@@ -121,10 +124,7 @@ class Rows:
 
     @cached_property
     def groups(self) -> Sums:
-        of = self.steps.batch.prompt_index.numpy()
-        if self.view.grouping != "by prompt":
-            of = groupings(self.steps).get(self.view.grouping, of)
-        return Sums(of, self.counted)
+        return Sums(grouped(self.steps, self.view.grouping), self.counted)
 
     @cached_property
     def batch(self) -> Sums:
@@ -277,31 +277,39 @@ def families(rows: Rows, eps: float | None = None) -> Iterator[list[Reading]]:
         ]
 
 
-def groupings(steps: LoggedSteps) -> dict[str, np.ndarray]:
-    """Other groups than rows that share step and prompt: draws, where a
-    prompt was drawn twice, and texts. int64 [R] each"""
-    prompt, text = steps.batch.prompt_index.numpy(), steps.batch.text.numpy()
-    new = np.diff(prompt, prepend=-1) != 0
-    new[steps.starts] = True
-    run = np.cumsum(new) - 1
-    length = np.bincount(run)
-    place = np.arange(len(run)) - np.flatnonzero(new)[run]
-    sizes = np.bincount(length).argmax(), np.gcd.reduce(length), length.min()
-    labels = {"by prompt text": _pairs(steps.step_of, text)}
-    if (steps.groups.size > 1).any():
-        labels = {}  # an id that names no row names prompts better than texts
-    labels["by id and text"] = _pairs(prompt, text)
-    labels["by draw: equal prompts that stand together"] = run
-    labels |= {
-        f"by draw, {n} rows each": _pairs(run, place // n) for n in sizes if n > 1
-    }
-    groups: dict[str, np.ndarray] = {}
-    for name, of in labels.items():
-        if not any(np.array_equal(of, other) for other in (prompt, *groups.values())):
+def groupings(steps: LoggedSteps) -> list[str]:
+    """Names of the ways to group these rows, by prompt first: by draw, where a
+    prompt was drawn twice, by text, and without copies."""
+    drawn = np.bincount(grouped(steps, DRAWS))
+    sizes = np.bincount(drawn).argmax(), np.gcd.reduce(drawn), drawn.min()
+    names = ["by id and text", DRAWS, *(DRAWS_OF.format(n) for n in sizes if n > 1)]
+    if (steps.groups.size == 1).all():
+        # An id that names no row names prompts better than texts.
+        names = ["by prompt text", *names]
+    groups = {"by prompt": steps.prompt}
+    for name in names:
+        of = grouped(steps, name)
+        if not any(np.array_equal(of, other) for other in groups.values()):
             groups[name] = of
-    if (originals(steps) != np.arange(steps.rows)).any():
-        groups[COPIES] = prompt
-    return groups
+    copied = (originals(steps) != np.arange(steps.rows)).any()
+    return [*groups, COPIES] if copied else [*groups]
+
+
+def grouped(steps: LoggedSteps, name: str) -> np.ndarray:
+    """The rows' groups by a name of `groupings`. int64 [R]"""
+    prompt, text = steps.prompt, steps.batch.text.numpy()
+    if name == "by prompt text":
+        return _pairs(steps.step_of, text)
+    if name == "by id and text":
+        return _pairs(prompt, text)
+    if not name.startswith("by draw"):
+        return prompt
+    new = np.diff(prompt, prepend=-1) != 0
+    run = np.cumsum(new) - 1
+    if name == DRAWS:
+        return run
+    place = np.arange(len(run)) - np.flatnonzero(new)[run]
+    return _pairs(run, place // int(name.split()[2]))
 
 
 def _pairs(first: np.ndarray, second: np.ndarray) -> np.ndarray:
@@ -314,7 +322,7 @@ def originals(steps: LoggedSteps) -> np.ndarray:
     repeat its first row, or its first rows in order, with reward, tokens and
     advantage. int64 [R]"""
     b = steps.batch
-    columns = b.prompt_index.numpy(), b.reward.numpy(), b.tokens.numpy()
+    columns = steps.prompt, steps.reward, b.tokens.numpy()
     cells = np.stack([*columns, steps.advantage], axis=1)
     original = np.arange(steps.rows)
     for start, rows in zip(steps.starts, np.split(cells, steps.starts[1:])):

@@ -202,7 +202,15 @@ def compute(steps: LoggedSteps, computation: Computation) -> Numbers:
 
 def fit(ruler: Ruler, computation: Computation) -> Fit:
     """How it lies with the log; steps that it cannot compute do not fit."""
-    return ruler.fit(compute(ruler.steps, computation))
+    parts = map(ruler.of_steps, ruler.steps.parts())
+    fits = [vars(part.fit(compute(part.steps, computation))) for part in parts]
+    return Fit(**{name: np.concatenate([f[name] for f in fits]) for name in fits[0]})
+
+
+def advantages(steps: LoggedSteps, computation: Computation) -> np.ndarray:
+    """What it gives each row, NaN where it cannot be computed. float64 [R]"""
+    parts = map(steps.of_steps, steps.parts())
+    return np.concatenate([compute(part, computation).values for part in parts])
 
 
 def verdict_of(suspect: Suspect, steps: LoggedSteps, asked: Asked) -> str:
