@@ -4,7 +4,7 @@ What a lead says about a case stands in its scenario file, in the table
 [plan]; question, choices and answer are those of the page.
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import zip_longest
@@ -22,23 +22,19 @@ from gradebook.training.study import KINDS, question, studied, study
 MINUTES = 60
 """The length of a session, if a lead does not say otherwise."""
 TRAINING = "training-"
-"""What stands before the bug in the name of its training runs' question."""
+"""Before the bug, in the name of its training runs' question."""
 LEAST = 3
-"""A case needs at least so many minutes."""
+"""Minutes that a case needs."""
 
 
 @dataclass(frozen=True)
 class Step:
     """A few minutes of a session.
 
-    begin     minute at which it begins
     scenario  the case to open; '' for a step without one
     trains    the step opens the bug's training runs, and no case
     page      the page to open, where it is neither a case nor training runs
-    ask       the question, as it stands on the page
-    answer    the right choice, where there is one
-    usual     the tempting answer
-    why       why it tempts
+    usual     the tempting answer, and `why` it tempts
     truth     the answer, and why it holds
     do        what to do after the reveal
     next      the case to open when there is time left, or ''
@@ -109,36 +105,27 @@ HOUR, OWN = "The hour", "Bugs that I choose"
 def shelf() -> dict[str, tuple[str, ...]]:
     """The plans by title, each with its bugs in teaching order: the hour first, then
     each trainer and each stage with two bugs or more."""
+    trainers, stages = cases.by_trainer(), cases.by_stage()
+    named = {f"Trainer: {name}": bugs for name, bugs in trainers.items()}
+    named |= {f"Stage: {name}": bugs for name, bugs in stages.items()}
     plans = {HOUR: tuple(dict.fromkeys(step.bug for step in _of_the_hour()))}
-    shelves = {"Trainer": cases.by_trainer(), "Stage": cases.by_stage()}
-    for kind, shelved in shelves.items():
-        for name, bugs in shelved.items():
-            if len(bugs) > 1:
-                plans[f"{kind}: {name}"] = bugs
-    return plans
+    return plans | {title: bugs for title, bugs in named.items() if len(bugs) > 1}
 
 
-def least(bugs: Collection[str]) -> int:
-    """The fewest minutes that a plan of these bugs takes."""
-    return OPENING.minutes + CLOSING.minutes + LEAST * len(bugs)
-
-
-def plan(bugs: Iterable[str] = (), minutes: int = MINUTES) -> tuple[Step, ...]:
-    """A session, step after step.
+def plan(bugs: Sequence[str] = (), minutes: int = MINUTES) -> tuple[Step, ...]:
+    """A session, step after step, of `minutes` in all.
 
     Without `bugs` it is the hour that the scenario files describe, or a
     plan of the hour's bugs in other minutes. It holds each of the bugs, and
-    more of their cases and training runs as time permits; its steps take
-    `minutes` in all.
+    more of their cases and training runs as time permits.
 
     Raises GradebookError for an unknown bug, and where there are too few
     minutes for the bugs.
     """
-    chosen = tuple(dict.fromkeys(bugs))
-    if not chosen and minutes == MINUTES:
+    if not bugs and minutes == MINUTES:
         held = _of_the_hour()
     else:
-        held = _fitting(chosen or shelf()[HOUR], minutes)
+        held = _fitting(bugs or shelf()[HOUR], minutes)
     steps, begin = [], 0
     for step in (OPENING, *held, CLOSING):
         steps.append(replace(step, begin=begin))
@@ -174,10 +161,11 @@ def _of_the_hour() -> list[Step]:
 def _fitting(bugs: Sequence[str], minutes: int) -> list[Step]:
     """The bugs' steps, with minutes that fill the session. Every bug gets its
     report, then a second step before one gets a third."""
-    if minutes < least(bugs):
-        raise refuse(f"at least {least(bugs)} for {len(bugs)} bugs", minutes, "minutes")
-    room = minutes - OPENING.minutes - CLOSING.minutes
-    by_bug = [_steps(cases.bug(name).name) for name in bugs]
+    around = OPENING.minutes + CLOSING.minutes
+    least, room = around + LEAST * len(bugs), minutes - around
+    if minutes < least:
+        raise refuse(f"at least {least} for {len(bugs)} bugs", minutes, "minutes")
+    by_bug = [_steps(name) for name in bugs]
     kept = {steps[0]: steps[0].minutes for steps in by_bug}
     for turn in zip_longest(*(steps[1:] for steps in by_bug)):
         for step in filter(None, turn):
@@ -203,38 +191,26 @@ def _steps(name: str) -> list[Step]:
 
 def _training(name: str) -> Step:
     """The question about the training runs, with the slider at its default."""
-    runs, names = study(name), load(name).engine_names
+    runs, case = study(name), load(name)
+    ask = question(runs, runs.slider.default, case.engine_names)
     choices = tuple(c[:1].upper() + c[1:] for c in runs.measured.choices)
-    answer = KINDS.index(runs.answer)
-    step = Step(
-        f"Does it matter? {load(name).title}",
-        bug=name,
-        trains=True,
-        ask=question(runs, runs.slider.default, names),
-        choices=choices,
-        answer=answer,
-        truth=f"{choices[answer]}. {runs.why}",
-    )
-    return _taught(step, runs.plan)
+    step = Step(f"Does it matter? {case.title}", bug=name, trains=True, ask=ask)
+    return _taught(step, choices, KINDS.index(runs.answer), runs.why, runs.plan)
 
 
 def _case(case: Scenario) -> Step:
-    main, predicted = load(case.bug).title, case.prediction
-    step = Step(
-        f"{main}: {case.title}" if case.variant else main,
-        bug=case.bug,
-        scenario=case.name,
-        ask=predicted.question,
-        choices=predicted.choices,
-        answer=predicted.answer,
-        truth=f"{predicted.choices[predicted.answer]}. {predicted.why}",
-    )
-    return _taught(step, case.plan)
+    main, asked = load(case.bug).title, case.prediction
+    title = f"{main}: {case.title}" if case.variant else main
+    step = Step(title, bug=case.bug, scenario=case.name, ask=asked.question)
+    return _taught(step, asked.choices, asked.answer, asked.why, case.plan)
 
 
-def _taught(step: Step, lesson: Lesson | None) -> Step:
-    """The step with what a lead says about it."""
+def _taught(
+    step: Step, choices: tuple[str, ...], answer: int, why: str, lesson: Lesson | None
+) -> Step:
+    """The step with its answers and what a lead says about it."""
+    truth = f"{choices[answer]}. {why}"
+    step = replace(step, choices=choices, answer=answer, truth=truth)
     if lesson is None:
         return step
-    usual = f"{step.choices[lesson.usual]}."
-    return replace(step, **vars(lesson) | {"usual": usual})
+    return replace(step, **vars(lesson) | {"usual": f"{choices[lesson.usual]}."})

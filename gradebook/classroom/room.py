@@ -34,10 +34,10 @@ SHARED = 0.25
 
 
 class Rooms:
-    """The rooms of the database at a URL. A question goes by its scenario's name.
+    """The rooms of the database at a URL. What a lead does takes the lead's own seat.
 
-    What a lead does takes the lead's own seat. Methods raise GradebookError
-    for a room that is not open, and for a lead's act by anybody else.
+    Methods raise GradebookError for a room that is not open, and for a lead's act by
+    anybody else.
     """
 
     def __init__(self, url: str = "") -> None:
@@ -86,9 +86,7 @@ class Rooms:
     # The learners' side
 
     def join(self, code: str, seat: str, question: str = "") -> None:
-        """Takes the seat, or says that it is still taken.
-
-        question  the scenario that the learner sees; '' for none
+        """Takes the seat, or says that it is still taken, by who sees the question.
 
         Raises GradebookError for a newcomer to a room that is full or locked.
         """
@@ -104,13 +102,12 @@ class Rooms:
             taken = Seat(code=code, seat=hashed(seat), heard=now, question=question)
             database.merge(taken)
 
-    def leave(self, code: str, seat: str) -> None:
-        """The seat is free. Its votes count on."""
-        self._sits(code, seat, heard=0)
-
-    def follow(self, code: str, seat: str, on: bool) -> None:
-        """The learner follows the lead from now on, or does not."""
-        self._sits(code, seat, follows=on)
+    def change_seat(self, code: str, seat: str, **values: Any) -> None:
+        """Other values in the seat's row: `follows`, or 0 as `heard` for a seat that
+        is left, whose votes count on."""
+        mine = (Seat.code == code, Seat.seat == hashed(seat))
+        with self._changed(code) as (database, _):
+            database.execute(update(Seat).where(*mine).values(values))
 
     def vote(self, code: str, seat: str, question: str, choice: int) -> None:
         """The seat's choice. It replaces an earlier one, and is written when
@@ -153,8 +150,7 @@ class Rooms:
         return code
 
     def new_key(self, code: str, lead: str) -> str:
-        """A key with which another browser leads, too. The one before opens nothing
-        any more."""
+        """A key with which another browser leads, too. It replaces the one before."""
         key = secrets.token_urlsafe(16)
         self.change(code, lead, key=hashed(key))
         return key
@@ -171,16 +167,12 @@ class Rooms:
         with self._led(code, lead) as (database, room):
             database.delete(room)
 
-    def reveal(self, code: str, lead: str, question: str) -> None:
-        """The question is answered: no vote changes any more."""
+    def reveal(self, code: str, lead: str, question: str, on: bool = True) -> None:
+        """The question is answered, and no vote changes any more; with `on` False the
+        reveal is taken back."""
         with self._led(code, lead) as (_, room):
-            if question not in room.revealed:
-                room.revealed = [*room.revealed, question]
-
-    def hide(self, code: str, lead: str, question: str) -> None:
-        """Takes the reveal back: votes may change again."""
-        with self._led(code, lead) as (_, room):
-            room.revealed = [name for name in room.revealed if name != question]
+            others = [name for name in room.revealed if name != question]
+            room.revealed = [*others, question] if on else others
 
     def change(self, code: str, lead: str, **values: Any) -> None:
         """Other values in the room's row, such as `locked`, `most` and `ends`."""
@@ -223,11 +215,6 @@ class Rooms:
             leads = _seat(database, code, lead).leads
             _require(leads, "room", "a room that you lead")
             yield database, room
-
-    def _sits(self, code: str, seat: str, **values: Any) -> None:
-        mine = (Seat.code == code, Seat.seat == hashed(seat))
-        with self._changed(code) as (database, _):
-            database.execute(update(Seat).where(*mine).values(values))
 
 
 def _require(holds: bool, key: str, expected: str) -> None:

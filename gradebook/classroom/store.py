@@ -46,8 +46,8 @@ def hashed(token: str) -> str:
 
 @dataclass(frozen=True)
 class Position:
-    """Where the lead is: the page's name in its address, the question there, the
-    lead's state as the query of a link, and the stage that is open."""
+    """Where the lead is: the page's name, the question there, the lead's state as the
+    query of a link, and the stage that is open."""
 
     page: str
     question: str
@@ -61,8 +61,6 @@ class Position:
 
 
 class Base(DeclarativeBase):
-    """The tables of rooms."""
-
     in_json = (dict[str, int], dict[str, str], list[str])
     type_annotation_map = dict.fromkeys(in_json, sql.JSON)
 
@@ -120,7 +118,6 @@ class Room(Base):
 
     @property
     def position(self) -> Position | None:
-        """Where the lead stands."""
         return Position(**self.place) if self.place else None
 
     @cached_property
@@ -169,7 +166,11 @@ def opened(url: str = "") -> sql.Engine:
         queue: dict[str, Any] = {"poolclass": sql.QueuePool, "pool_timeout": None}
         engine = sql.create_engine(url, pool_size=1, max_overflow=0, **queue)
         sql.event.listen(engine, "connect", _set_up_sqlite)
-        sql.event.listen(engine, "begin", _begin_sqlite)
+        # Whoever will write takes its place at once: two readers that both go on to
+        # write could only fail.
+        sql.event.listen(
+            engine, "begin", lambda c: c.exec_driver_sql("BEGIN IMMEDIATE")
+        )
     else:
         engine = sql.create_engine(url, pool_size=16)
     with engine.begin() as database:
@@ -178,15 +179,9 @@ def opened(url: str = "") -> sql.Engine:
 
 
 def _set_up_sqlite(connection: Any, _record: object) -> None:
-    connection.isolation_level = None  # _begin_sqlite begins
+    connection.isolation_level = None  # the listener begins
     for setting in ("journal_mode=WAL", "foreign_keys=ON", "busy_timeout=30000"):
         connection.execute(f"PRAGMA {setting}")
-
-
-def _begin_sqlite(connection: sql.Connection) -> None:
-    # Whoever will write takes its place at once: two readers that both go on to
-    # write could only fail.
-    connection.exec_driver_sql("BEGIN IMMEDIATE")
 
 
 def _make_tables(database: sql.Connection) -> None:

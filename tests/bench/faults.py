@@ -78,7 +78,7 @@ logs/judging/suspects.py | if record.proof == "declaration": | if record.proof =
 trainers/probe.py | return 0 if self.computes else 2 | return 0 | trainers/test_probe.py
 trainers/child.py | if shape != [len(group) for group in rewards]: | if False: | trainers/test_probe.py
 trainers/trl.py | count + 1 if before == step else 0 | count + 1 if before != step else 0 | trainers/test_trl.py
-classroom/plan.py | if minutes < least(bugs): | if minutes > least(bugs): | classroom/test_plan.py
+classroom/plan.py | if minutes < least: | if minutes > least: | classroom/test_plan.py
 classroom/room.py | _count(database, Seat, *learners) < most | _count(database, Seat, *learners) <= most | classroom/test_room.py
 classroom/room.py | if not LOOKED <= choice < MOST_CHOICES: | if not LOOKED <= choice <= MOST_CHOICES: | classroom/test_room.py
 ui/parts/drafts.py | return case in self.hidden or case not in self.guesses | return case not in self.guesses | ui/test_drafts.py

@@ -79,10 +79,10 @@ def test_the_server_knows_where_a_seat_is_and_whether_it_follows(rooms, led, clo
     other = rooms.open("another lead")
     rooms.join(other, "a")
     assert rooms.room_of("a") == other
-    rooms.leave(other, "a")
+    rooms.change_seat(other, "a", heard=0)
     assert rooms.room_of("a") == led
     rooms.close(other, "another lead")
-    rooms.follow(led, "a", False)
+    rooms.change_seat(led, "a", follows=False)
     rooms.join(led, "a", Q)  # a reload
     assert not rooms.read(led).seat("a").follows and rooms.read(led).seat("b").follows
 
@@ -129,7 +129,7 @@ def test_votes_are_counted_as_by_hand(acts):
             rooms.join(code, seat)
             sits.add(seat)
         elif act == "leave":
-            rooms.leave(code, seat)
+            rooms.change_seat(code, seat, heard=0)
             sits.discard(seat)
         elif seat in sits and made.get((seat, question)) != LOOKED:
             rooms.vote(code, seat, question, act)
@@ -155,7 +155,7 @@ def test_no_vote_changes_after_the_reveal_until_it_is_taken_back(rooms, led):
         assert "before the reveal" in refused(rooms.vote, led, "a", Q, choice)
     rooms.vote(led, "a", "other", 1)
     assert rooms.read(led).counts == {Q: {2: 1}, "other": {1: 1}}
-    rooms.hide(led, "lead", Q)
+    rooms.reveal(led, "lead", Q, False)
     rooms.vote(led, "a", Q, 1)
     assert rooms.read(led).counts[Q] == {1: 1} and not rooms.read(led).revealed
     for choice in (-2, MOST_CHOICES):  # no question has it
@@ -179,7 +179,7 @@ def test_only_the_lead_reveals_moves_changes_resets_and_closes(rooms, led):
     place = (Q, "partial_groups-tail", "s=partial_groups-tail", "group")
     acts = [
         (rooms.reveal, Q),
-        (rooms.hide, Q),
+        (rooms.reveal, Q, False),
         (rooms.move, *place),
         (rooms.change,),
         (rooms.reset,),

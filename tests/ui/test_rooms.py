@@ -28,7 +28,7 @@ def at(visit, room):
     def opened(seat, page=Q, follows=True, **query):
         if not follows:
             rooms().join(room, seat)
-            rooms().follow(room, seat, False)
+            rooms().change_seat(room, seat, follows=False)
         state = {"seat": seat, "progress": Progress()}
         return visit(page, state, room=room, **query)
 
@@ -67,7 +67,7 @@ def test_votes_stay_covered_until_a_reveal_opens_the_page_for_everyone(at, room)
     one, two = at("one").answer(2), at("two").answer(0)
     assert covered(two) and "You said **Positive**" in two.text
     assert counts(room) == {0: 1, 2: 1}
-    assert "<b>2 answers</b>; 2 of 2 are at this question" in lead.run().text
+    assert "<b>2 answers</b>; 2 of 2 learners at this question" in lead.run().text
     assert covered(lead) and "room-reveal" not in one.buttons
     lead.click("room-reveal")
     for page in (lead, one.run(), two.run()):

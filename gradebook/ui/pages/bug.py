@@ -9,6 +9,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from gradebook.analysis.challenges import apply_solution
 from gradebook.bugs import BUGS
+from gradebook.cases.link import query_string
 from gradebook.cases.scenario import Scenario, load, variants
 from gradebook.ui import keys
 from gradebook.ui.board import lesson as board_lesson
@@ -111,8 +112,8 @@ def rest(draft: Draft, covered: bool, *places: DeltaGenerator) -> None:
             "reveal": partial(room.space, draft.scenario),
         }
         shortcuts(draft, acts, top=top)
-        room.moved(name, draft)
-        address.depart(name)
+        link = query_string(address.depart(name))
+        room.move(name, draft.scenario.name, link, draft.stage)
 
 
 def _more(draft: Draft) -> None:
@@ -176,16 +177,18 @@ def lesson(draft: Draft) -> None:
         room.pick(draft.scenario, choice, place)
         st.rerun()
 
-    learns = partial(room.settle, seat.code(), seat.seat()) if seat.learning() else None
-    leads = seat.leads()
+    # What the board sees is made outside of a session's run, too.
+    learns, leads = seat.learning(), seat.leads()
+    code, me = seat.code(), seat.seat()
 
     def seen() -> dict[str, Any]:
-        if learns and progress.covered(name):  # the lead may have revealed it
-            learns(progress, name)
+        led = seat.rooms().read(code) if learns and progress.covered(name) else None
+        if led and name in led.revealed:
+            progress.answer(name, led.seat(me).votes.get(name, drafts.SKIPPED))
         # Who leads a room has no vote.
         label = "" if leads else "Vote" if learns else "Show what it does"
         shown = board_lesson.lesson(draft, progress)
-        shown["box"] |= {"reveals": learns is None, "label": label}
+        shown["box"] |= {"reveals": not learns, "label": label}
         return shown | {"progress": progress.text()}
 
     board(draft, seen, answered)

@@ -116,7 +116,7 @@ def _report(game: Quiz, standing: Standing | None) -> None:
         st.markdown(f"{teaser}  \n**The report says:** {claim}")
         if not answered and not standing.leads:
             st.markdown("**Is that a bug?**")
-            pick = game.say if alone else partial(bar.vote, report.question)
+            pick = game.say if alone else partial(seat.act, "vote", report.question)
             choices(dict(zip(("quiz-bug", "quiz-not"), CHOICES)), pick)
     left, right = st.columns(2, gap="large")
     with left:

@@ -28,6 +28,7 @@ from gradebook.ui.parts import address, words
 from gradebook.ui.parts.desk import DESK, PAGE, Desk, query_of, read_link, runs
 from gradebook.ui.parts.widget import chart, choices, offered
 from gradebook.ui.rooms import bar as room
+from gradebook.ui.rooms import seat
 
 LEAD = (
     "A small policy is trained twice, with the same seeds and the same luck: once"
@@ -93,7 +94,7 @@ def _ask(mine: Desk, standing: room.Standing | None) -> None:
 
     def answer(choice: int) -> None:
         if standing:
-            room.vote(TRAINING + run.bug, choice)
+            seat.act("vote", TRAINING + run.bug, choice)
         else:
             mine.guesses[run.bug] = choice, run
 

@@ -145,14 +145,16 @@ def _take(state: State, covered: bool) -> Draft:
     return draft
 
 
-def depart(page: str) -> None:
-    """Writes the session's state into the address, none of a case as it came."""
+def depart(page: str) -> dict[str, str]:
+    """Writes the session's state into the address, none of a case as it came. The
+    link of the state."""
     here = keys.ADDRESS.get()
     code = encode(drafts.of(case(page)).state, covered=True)
     if here.setdefault("code", code) != code:
         here |= {"code": code, "problem": ""}
     as_it_came = encode(start(scenarios.case(page)), covered=True)
     put({} if code == as_it_came else code)
+    return code
 
 
 def put(query: Mapping[str, str]) -> None:

@@ -9,18 +9,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl
 
 import streamlit as st
 
-from gradebook.cases.link import decode, encode, query_string
+from gradebook.cases.link import decode
 from gradebook.cases.scenario import Scenario, load
 from gradebook.classroom.plan import CLOSING, OPENING, asked
 from gradebook.core.errors import GradebookError
 from gradebook.ui import keys
 from gradebook.ui.parts import address, drafts, plans, words
-from gradebook.ui.parts.drafts import SKIPPED, Draft, Progress
+from gradebook.ui.parts.drafts import SKIPPED
 from gradebook.ui.parts.widget import choices
 from gradebook.ui.rooms import seat
 from gradebook.ui.rooms.news import news
@@ -31,8 +31,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Standing:
-    """Where this browser stands with the question on its page, which is open where
-    the answer may be shown; a learner's own choice."""
+    """This browser in a room that asks the question of its page.
+
+    is_open  the answer may be shown
+    vote     a learner's own choice
+    """
 
     is_open: bool
     vote: int | None = None
@@ -40,11 +43,8 @@ class Standing:
 
 
 def bar(scenario: Scenario) -> None:
-    """The room at the top of a bug's page; nothing without a room.
-
-    Before the lead's reveal the page is covered, and an answer is a vote
-    that may change. After it the page is open for everybody.
-    """
+    """The room at the top of a bug's page; nothing without a room. Before the lead's
+    reveal the page is covered, and an answer is a vote that may change."""
     standing = about(scenario.name, scenario=scenario)
     if standing and standing.is_open:
         guess = SKIPPED if standing.vote is None else standing.vote
@@ -67,12 +67,12 @@ def about(
     if not seat.code():
         return None
     with st.container(border=True, key="room-bar"):
-        room = seat.here()
-        if room and room.seat(seat.seat()).leads:
+        room, me = seat.here(), seat.seat()
+        if room and room.seat(me).leads:
             return _lead(room, name)
         try:
             if room:
-                seat.rooms().join(room.code, seat.seat(), name)
+                seat.rooms().join(room.code, me, name)
             if room := seat.here():
                 return _learner(room, name, text, scenario)
             text = (
@@ -96,26 +96,16 @@ def problem() -> None:
 
 
 def pick(scenario: Scenario, choice: int, place: float | None = None) -> None:
-    """The answer to the page's question, and its place on the axis. In a room
-    it is a learner's vote; whoever skips the question has none, nor has the
-    lead."""
+    """The answer to the page's question, and its place on the axis. In a room it is a
+    learner's vote; SKIPPED ends that, and the lead has none."""
     if seat.learning():
-        vote(scenario.name, choice)
+        seat.act("vote", scenario.name, choice)
     elif not seat.leads():
         drafts.progress().answer(scenario.name, choice, place)
 
 
-def vote(question: str, choice: int) -> None:
-    """The learner's vote; SKIPPED for a look at the answer, which ends it."""
-    try:
-        seat.rooms().vote(seat.code(), seat.seat(), question, choice)
-    except GradebookError as error:
-        keys.ROOM_PROBLEM.put(words.said(error))
-
-
 def space(scenario: Scenario) -> None:
-    """The space key: the lead reveals to the room; alone, it skips the
-    question."""
+    """The space key: the lead reveals to the room; alone, it skips the question."""
     if seat.learning() or not drafts.covered(scenario.name):
         return
     if seat.leads():
@@ -131,31 +121,22 @@ def space(scenario: Scenario) -> None:
 def _lead(room: Room, name: str) -> Standing:
     """The lead's line and what the room says."""
     revealed = name in room.revealed
-    within = address.presenting() or not revealed  # within the one line
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(f"Room **{room.code}**, you lead.")
         if not name:
             return Standing(False, leads=True)
-        label, key = ("Undo the reveal", "hide") if revealed else ("Reveal", "reveal")
-        # No callback: a session that begins anew after its server was away
+        # No callbacks: a session that begins anew after its server was away
         # would lose a press that comes with its first run.
-        kind: Any = "secondary" if revealed else "primary"
-        if st.button(label, key=f"room-{key}", type=kind):
-            seat.act(key, name)
+        if revealed:
+            pressed = st.button("Undo the reveal", key="room-hide")
+        else:
+            pressed = st.button("Reveal", key="room-reveal", type="primary")
+        if pressed:
+            seat.act("reveal", name, not revealed)
             st.rerun()
-        if within:
-            news(room, name)
-        plans.onward(name)
-    if not within:
         news(room, name)
+        plans.onward(name)
     return Standing(revealed, leads=True)
-
-
-def moved(page: str, draft: Draft) -> None:
-    """Tells the room where its lead stands on a bug's page."""
-    if seat.leads():
-        link = query_string(encode(draft.state, covered=True))
-        move(page, draft.scenario.name, link, draft.stage)
 
 
 def move(page: str, question: str, link: str = "", stage: str = "") -> None:
@@ -183,8 +164,7 @@ def _learner(room: Room, name: str, text: str, scenario: Scenario | None) -> Sta
         text = f"You said **{chosen}**. You can change it until the reveal."
 
     def switch() -> None:
-        """The learner follows the lead from now on, or does not, on every page."""
-        seat.act("follow", keys.widget("room-follow"))
+        seat.act("change_seat", follows=keys.widget("room-follow"))
         keys.SEEN.drop()
 
     def take(place: Position) -> None:
@@ -212,9 +192,13 @@ def _learner(room: Room, name: str, text: str, scenario: Scenario | None) -> Sta
             go = partial(keys.SEEN.put, True)
             st.button(label, key="room-way", type="tertiary", on_click=go)
         if scenario and place and place.question == name:
-            label, about = "Open the lead's batch", "Undo brings yours back."
-            open_it = partial(take, place)
-            st.button(label, key="room-batch", on_click=open_it, help=about)
+            st.button(
+                "Open the lead's batch",
+                key="room-batch",
+                on_click=take,
+                args=(place,),
+                help="Undo brings yours back.",
+            )
     news(room, name)
     return Standing(name in room.revealed or vote == SKIPPED, vote)
 
@@ -248,21 +232,9 @@ def follow(page: str) -> dict[str, str] | None:
     return query
 
 
-def settle(code: str, own: str, progress: Progress, name: str) -> None:
-    """Uncovers the case once the lead has revealed it; the page's run follows.
-    The board asks for it, outside of a session's run."""
-    room = seat.rooms().read(code)
-    if room and name in room.revealed:
-        progress.answer(name, room.seat(own).votes.get(name, SKIPPED))
-
-
-# The vote of a plan's step that opens neither a case nor training runs: of the
-# opening on the primer, and of the closing on the trainers' page
-
-
 def asks(page: str) -> bool:
-    """Asks the question of the page's step in a room. True while its answer is
-    to be hidden."""
+    """Asks the question with which a plan opens or closes, on its page in a room. True
+    while its answer is to be hidden."""
     step = OPENING if page == OPENING.page else CLOSING
     follow(page)
     move(page, step.question)
@@ -277,7 +249,7 @@ def asks(page: str) -> bool:
     else:
         choices(
             {f"step-{n}": choice for n, choice in enumerate(step.choices)},
-            partial(vote, step.question),
+            partial(seat.act, "vote", step.question),
             skip="step-skip",
         )
     return not standing.is_open

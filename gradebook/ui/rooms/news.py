@@ -12,7 +12,6 @@ replaced), and a learner's own vote would not show.
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import math
 import time
 from collections.abc import Awaitable
@@ -20,6 +19,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlencode
+from zlib import crc32
 
 import streamlit as st
 from starlette.concurrency import run_in_threadpool
@@ -138,14 +138,10 @@ def _told(room: Room, name: str, me: str) -> dict[str, Any]:
     if not mine.leads:
         # The stage concerns followers alone.
         heading = place.heading[: 3 if mine.follows else 2] if place else ()
-        draw = _short((name in room.revealed, heading))
+        draw = str(crc32(repr((name in room.revealed, heading)).encode()))
     within = round(RUN * room.present.total(), 2)
-    have = f"{draw}.{_short(counts)}"
+    have = f"{draw}.{crc32(counts.encode())}"
     return {"draw": draw, "said": counts, "have": have, "within": within}
-
-
-def _short(shown: object) -> str:
-    return hashlib.sha256(repr(shown).encode()).hexdigest()[:16]
 
 
 def _counts(room: Room, name: str, me: str) -> str:
@@ -166,14 +162,12 @@ def _counts(room: Room, name: str, me: str) -> str:
             )
         return f'<div class="gb-split">{lines}</div>'
     if not name:
-        verb = "is" if here == 1 else "are"
-        text = f"<b>{counted(here, 'learner')} {verb} here</b>"
+        text = f"<b>{counted(here, 'learner')} here</b>"
     elif not mine.leads:
         text = f"{answers} so far."
     else:
-        there = room.present[name]
-        verb = "is" if there == 1 else "are"
-        text = f"<b>{answers}</b>; {there} of {here} {verb} at this question."
+        there = f"{room.present[name]} of {here} learners at this question"
+        text = f"<b>{answers}</b>; {there}."
         if room.ends is not None:
             left = math.ceil((room.ends - time.time()) / 60)
             text += f" {left} min left." if left > 0 else " Time is up."

@@ -17,7 +17,6 @@ import math
 import os
 import secrets
 import time
-from contextlib import suppress
 from threading import Event, Lock
 from typing import TYPE_CHECKING, Any
 
@@ -125,8 +124,7 @@ def leads() -> bool:
 
 def learning() -> bool:
     """This browser sits in a room that another one leads."""
-    room = here()
-    return room is not None and not room.seat(seat()).leads
+    return here() is not None and not leads()
 
 
 def normal(typed: str) -> str:
@@ -186,22 +184,24 @@ def enter(room: str) -> None:
 
 def act(what: str, *values: Any, **named: Any) -> None:
     """Does something in the session's room with this browser's seat: the method of
-    Rooms with this name, with what comes after code and seat. A room that was closed
-    meanwhile takes nothing; the next run says so."""
-    with suppress(GradebookError):
+    Rooms with this name, with what comes after code and seat. The next run says what
+    is refused, or that the room was closed meanwhile."""
+    try:
         getattr(rooms(), what)(code(), seat(), *values, **named)
+    except GradebookError as error:
+        if here():
+            keys.ROOM_PROBLEM.put(words.said(error))
 
 
 def leave() -> None:
     """The session leaves the room; its own drafts are as it left them."""
-    act("leave")
+    act("change_seat", heard=0)
     enter("")
 
 
 def open_room() -> None:
     """Opens a room that this browser leads, or says why it cannot."""
-    many = "Many rooms were opened from your address."
-    if _waits(OPENINGS.wait(client()), many):
+    if _waits(OPENINGS.wait(client()), "Many rooms were opened from your address."):
         return
     OPENINGS.note(client())
     try:
