@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from gradebook.core.batch import Batch
-from gradebook.core.errors import StepsError
+from gradebook.core.errors import GradebookError
 from gradebook.engine.grouping import credited
 
 
@@ -22,10 +22,9 @@ def group(batch: Batch) -> Tensor:
     uneven = rows % size != 0
     if bool(uneven.any()):
         first = int(uneven.int().argmax())
-        raise StepsError(
-            uneven,
-            f"step {int(batch.step[step == first][0])}: {int(rows[first])} rows"
-            f" do not divide by the group size {int(size[first])}",
-        )
+        label = int(batch.step[step == first][0])
+        problem = f"do not divide by the group size {int(size[first])}"
+        message = f"step {label}: {int(rows[first])} rows {problem}"
+        raise GradebookError(message, steps=uneven)
     stride = batch.place_among(left) // size[step]
     return torch.where(left, batch.within_step(stride), -1)

@@ -3,7 +3,7 @@
 from torch import Tensor
 
 from gradebook.core.batch import Batch
-from gradebook.engine.advantages import surviving, whitened_about
+from gradebook.engine.advantages import surviving, whitened
 from gradebook.engine.segments import by_step
 
 
@@ -13,10 +13,7 @@ def advantage(batch: Batch, standardized: Tensor, credited: Tensor) -> Tensor:
     float [R]. The trainer sees every advantage of a padded batch moved,
     and advantages other than 0 where all values are equal.
     """
-    if not batch.settings.whiten_tokens:
-        return surviving(batch, standardized)
     steps, step = by_step(batch, credited), batch.step_index
     total = steps.at_rows(steps.sum(standardized * batch.tokens))
     mean = total / (batch.step_rows * batch.width)[step]
-    a = whitened_about(batch, standardized, credited, mean, step)
-    return surviving(batch, a)
+    return surviving(batch, whitened(batch, standardized, credited, step, mean))

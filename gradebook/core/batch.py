@@ -129,8 +129,6 @@ class Batch:
     def rollout_index(self) -> Tensor:
         """int64 [R] the row's rollout, numbered 0.. over the whole batch as
         (step, prompt, rollout) triples appear."""
-        if bool((self.rollout[1:] > self.rollout[:-1]).all()):
-            return torch.arange(self.rows)  # all are different
         rollout = _factorized(self.rollout)
         return _factorized(self.prompt_index * (self.rows + 1) + rollout)
 
@@ -167,8 +165,8 @@ class Batch:
     def group_size(self) -> Tensor:
         """int64 [S] rows per prompt the trainer was configured with; where
         the settings name none, the largest group of the step."""
-        largest = torch.zeros_like(self.step_rows)
-        largest.scatter_reduce_(0, self.step_index, self.prompt_rows, "amax")
+        none = torch.zeros_like(self.step_rows)
+        largest = none.scatter_reduce(0, self.step_index, self.prompt_rows, "amax")
         return self._configured("group_size", largest)
 
     @cached_property
@@ -256,8 +254,8 @@ def codes(labels: np.ndarray) -> np.ndarray:
     return np.array(numbered, dtype="int64")
 
 
-# Reading a column: a list, an array or a tensor becomes a tensor. Every reader names
-# the column and the row of what it cannot read.
+# Reading a column: a list, an array or a tensor becomes a tensor. What cannot be read
+# is named with its column and row.
 
 
 def read_cells(key: str, value: Any, rows: int) -> Any:
@@ -265,8 +263,9 @@ def read_cells(key: str, value: Any, rows: int) -> Any:
     int64, or labels as an array of strings; flags and masks as bool; numbers as
     float32 or float64."""
     kind, least = ALL[key].kind, ALL[key].least
-    texts = _strings(key, value) if kind == "label" else None
-    cells: Any = as_tensor(key, value) if texts is None else texts
+    cells: Any = _strings(key, value) if kind == "label" else None
+    if cells is None:
+        cells = as_tensor(key, value)
     dims = 2 if kind in ("tokens", "list") else 1
     if dims == 2 and not rows and list(cells.shape) == [0]:
         cells = cells.reshape(0, 0)
@@ -275,8 +274,8 @@ def read_cells(key: str, value: Any, rows: int) -> Any:
         raise GradebookError(key=key, expected=expected, found=f"shape {shape}")
     if len(cells) != rows:
         raise refuse(f"{rows} rows, one for each reward", len(cells), key)
-    if texts is not None:
-        return texts
+    if isinstance(cells, np.ndarray):
+        return cells
     if kind in ("number", "list"):
         exact = cells.dtype in (torch.float32, torch.float64)
         return cells if exact else cells.double()
@@ -305,9 +304,6 @@ def refuse_rows(key: str, wrong: Tensor, values: Any, expected: str) -> None:
 def as_tensor(key: str, value: Any) -> Tensor:
     """`value` as a tensor in the computer's memory, without its graph."""
     if isinstance(value, Tensor):
-        if value.is_complex() or value.is_meta or value.is_quantized:
-            kind = f"{value.dtype} on {value.device}"
-            raise GradebookError(key=key, expected="real numbers", found=kind)
         value = value.detach().cpu().to_dense()
         if value.is_floating_point():
             return value
@@ -351,7 +347,7 @@ def _strings(key: str, labels: Any) -> np.ndarray | None:
         return None
     cells = np.asarray(labels, dtype=object)
     text = [isinstance(label, str) for label in cells]
-    if any(text) and not all(text):
+    if len({*text}) == 2:
         row = text.index(not text[0])
         expected = "whole numbers, or strings in every row"
         raise refuse(expected, cells[row], key, row=row)

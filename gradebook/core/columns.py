@@ -11,7 +11,6 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from types import MappingProxyType
 from typing import Any
 
 from gradebook.core.errors import GradebookError, refuse
@@ -177,13 +176,9 @@ _TABLE = (
     Column("rejected", "flag", aliases="is_rejected dropped filtered"),
 )
 
-ALL: Mapping[str, Column] = MappingProxyType(
-    {c.name: replace(c, title=c.title or c.name) for c in _TABLE}
-)
+ALL = {c.name: replace(c, title=c.title or c.name) for c in _TABLE}
 """Every column by its name."""
-COLUMNS: Mapping[str, Column] = MappingProxyType(
-    {name: column for name, column in ALL.items() if column.help}
-)
+COLUMNS = {name: column for name, column in ALL.items() if column.help}
 """The columns of a batch, in the order in which a table shows them."""
 
 
@@ -232,13 +227,21 @@ def read(header: str, cell: Cell, width: int) -> Any:
     """
     kind = COLUMNS[column_of(header)].kind
     try:
-        return numbers(cell, width) if kind == "list" else READERS[kind](cell)
+        if kind != "list":
+            return READERS[kind](cell)
+        typed = parts(cell)
+        if width and len(typed) != width:
+            expected = f"{width} numbers separated by spaces, one a token"
+            raise refuse(expected, len(typed))
+        return tuple(map(number, typed))
     except GradebookError as error:
         raise error.at(key=header) from None
 
 
+# Readers of one cell; each raises GradebookError saying why it cannot be read
+
+
 def label(cell: Any, expected: str = "text") -> str:
-    """The cell's text. Raises GradebookError where it is empty."""
     text = as_text(cell).strip()
     if not text:
         raise GradebookError(expected=expected, found="an empty cell")
@@ -246,7 +249,7 @@ def label(cell: Any, expected: str = "text") -> str:
 
 
 def number(cell: Any) -> float:
-    """A finite number from a cell. Raises GradebookError saying why not."""
+    """A finite number."""
     text = label(cell, "a number").replace("\u2212", "-")
     if not NUMBER.fullmatch(text):
         point = " with a decimal point" if "," in text else ""
@@ -258,7 +261,7 @@ def number(cell: Any) -> float:
 
 
 def whole(cell: Any) -> int:
-    """A whole number of 0 or more. Raises GradebookError saying why not."""
+    """A whole number of 0 or more."""
     value = number(cell)
     if value != int(value) or not 0 <= value < 2**31:
         raise refuse("a whole number of 0 or more", as_text(cell))
@@ -266,7 +269,6 @@ def whole(cell: Any) -> int:
 
 
 def flag(cell: Any) -> bool:
-    """True or False from a cell. Raises GradebookError saying why not."""
     if isinstance(cell, bool):
         return cell
     word = label(cell, "true or false").lower()
@@ -280,15 +282,6 @@ def parts(cell: Cell) -> list[str]:
     return str(cell).replace(";", " ").split()
 
 
-def numbers(cell: Cell, width: int) -> tuple[float, ...]:
-    """The numbers of a list's cell. Raises GradebookError where one cannot be
-    read, or there are not `width` of them."""
-    typed = parts(cell)
-    if width and len(typed) != width:
-        raise refuse(f"{width} numbers separated by spaces, one a token", len(typed))
-    return tuple(map(number, typed))
-
-
 FLAGS = {
     **dict.fromkeys(("true", "1", "1.0", "yes", "t", "y"), True),
     **dict.fromkeys(("false", "0", "0.0", "no", "f", "n"), False),
@@ -297,7 +290,9 @@ FLAGS = {
 READERS: Mapping[str, Callable[[Any], Any]] = {
     "label": label,
     "number": number,
-    **dict.fromkeys(("whole", "index"), whole),
-    **dict.fromkeys(("flag", "tokens"), flag),
+    "whole": whole,
+    "index": whole,
+    "flag": flag,
+    "tokens": flag,
 }
 """How a cell of each kind is read; but for lists."""

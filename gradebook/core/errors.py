@@ -1,41 +1,34 @@
 """The one error of Gradebook: what is wrong, and where."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
-from copy import copy
-from typing import Any, TypeVar
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import Any, Self, TypeVar
 
 
+@dataclass(eq=False, repr=False)
 class GradebookError(ValueError):
     """Input that cannot be used, with its place.
 
     `key` names the field, or the column of a log; `row` counts from 0 and
     `line`, of a file, from 1; `file` is a path or "". `expected` and `found`
-    are short phrases for a person.
+    are short phrases for a person. `steps`, bool [S], are the steps of a batch
+    that cannot be computed, where others can.
 
     >>> print(GradebookError(key="reward", row=2, expected="a number"))
     key 'reward', row 2: expected a number
     """
 
-    def __init__(
-        self,
-        message: str = "",
-        *,
-        file: str = "",
-        key: str = "",
-        row: int | None = None,
-        line: int | None = None,
-        expected: str = "",
-        found: str = "",
-    ) -> None:
-        super().__init__(message)
-        self.message, self.file, self.key = message, file, key
-        self.row, self.line = row, line
-        self.expected, self.found = expected, found
+    message: str = ""
+    _: KW_ONLY
+    file: str = ""
+    key: str = ""
+    row: int | None = None
+    line: int | None = None
+    expected: str = ""
+    found: str = ""
+    steps: Any = None
 
     def __str__(self) -> str:
-        """The place, and what is wrong there."""
         key = f"key '{self.key}'" if self.line is None else f"column {self.key}"
         place = [
             self.file,
@@ -48,23 +41,13 @@ class GradebookError(ValueError):
         parts = [", ".join(filter(None, place)), self.message, says]
         return ": ".join(filter(None, parts))
 
-    def at(self, **place: Any) -> GradebookError:
+    def at(self, **place: Any) -> Self:
         """The same error at another `key`, `row` or `line`."""
-        moved = copy(self)
-        vars(moved).update(place)
-        return moved
+        return replace(self, **place)
 
-    def inside(self, file: str) -> GradebookError:
+    def inside(self, file: str) -> Self:
         """The same error in a file, unless it is in one."""
         return self.at(file=self.file or file)
-
-
-class StepsError(GradebookError):
-    """Some steps of a batch cannot be computed: `steps`, bool [S]."""
-
-    def __init__(self, steps: Any, message: str = "", **place: Any) -> None:
-        self.steps = steps
-        super().__init__(message, **place)
 
 
 def refuse(

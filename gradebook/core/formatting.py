@@ -43,9 +43,10 @@ def flips(a: Any, b: Any) -> Any:
     return ((a > DUST) & (b < -DUST)) | ((a < -DUST) & (b > DUST))
 
 
-NEGATIVE = re.compile(r"(?:(?<=\s)|^)-(?=\.?[0-9])|(?<=[0-9)] )-(?= [0-9(])")
-EXPONENT = re.compile(r"e\+?(-?)0*")
-SMALL = re.compile(r"(?<=\d)e-0*")
+EXPONENT = re.compile(r"(?<=[0-9]e)(?:\+0*|(-)0*)(?=[0-9])")
+NEGATIVE = re.compile(
+    r"(?:(?<=\s)|^)-(?=\.?[0-9])|(?<=[0-9)] )-(?= [0-9(])|(?<=[0-9]e)-(?=[0-9])"
+)
 
 
 def signed(value: float, digits: int = 3, plus: str = "+") -> str:
@@ -68,13 +69,7 @@ def plain(value: float, digits: int = 3) -> str:
 
 def short(value: float, digits: int = 6) -> str:
     """The fewest digits, at most so many: '0.25', '1e−6', '2.5e9'."""
-    text = EXPONENT.sub(r"e\1", f"{value:.{digits}g}")
-    return text.replace("-", "\u2212")
-
-
-def small(text: str) -> str:
-    """Text with its numbers as pages have them: '1e−6' for '1e-06'."""
-    return SMALL.sub("e\u2212", minus(text))
+    return minus(f"{value:.{digits}g}")
 
 
 def digits_apart(a: float, b: float, least: int = 3) -> int:
@@ -108,7 +103,8 @@ def settled(value: float) -> float:
 
 
 def minus(text: str) -> str:
-    """A hyphen for a sign, or between numbers, as the minus that pictures
-    have; what an error found, and code, as it was typed."""
+    """Numbers as pictures have them, '−1' for '-1' and '1e−6' for '1e-06'; what an
+    error found, and code, as it was typed."""
     sentence, separator, typed = text.partition(", found ")
-    return NEGATIVE.sub("\u2212", sentence) + separator + typed
+    sentence = NEGATIVE.sub("\u2212", EXPONENT.sub(r"\1", sentence))
+    return sentence + separator + typed

@@ -5,27 +5,24 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, replace
-from types import MappingProxyType
 from typing import Any
 
 from gradebook.core.errors import refuse
 
-CHOICES: Mapping[str, tuple[str | int, ...]] = MappingProxyType(
-    {
-        "baseline": (
-            *("group_mean", "batch_mean", "leave_one_out"),
-            *("length_weighted_mean", "second_best", "none"),
-        ),
-        "scale": ("group_std", "batch_std", "nonzero_share", "others_std", "none"),
-        "spread_about": ("mean", "baseline"),
-        "ddof": (1, 0),
-        "lone_row": ("zero", "raw"),
-        "whiten_ddof": (1, 0),
-        "loss": ("dapo", "grpo", "bnpo", "dr_grpo"),
-        "skip_flat": ("always", "training", "never"),
-        "second_over": ("kept_steps", "steps", "rows", "none"),
-    }
-)
+CHOICES: Mapping[str, tuple[str | int, ...]] = {
+    "baseline": (
+        *("group_mean", "batch_mean", "leave_one_out"),
+        *("length_weighted_mean", "second_best", "none"),
+    ),
+    "scale": ("group_std", "batch_std", "nonzero_share", "others_std", "none"),
+    "spread_about": ("mean", "baseline"),
+    "ddof": (1, 0),
+    "lone_row": ("zero", "raw"),
+    "whiten_ddof": (1, 0),
+    "loss": ("dapo", "grpo", "bnpo", "dr_grpo"),
+    "skip_flat": ("always", "training", "never"),
+    "second_over": ("kept_steps", "steps", "rows", "none"),
+}
 """The settings that take one of a few values, with those values."""
 
 
@@ -102,19 +99,18 @@ class Settings(Mapping[str, Any]):
 
 
 TYPES = {field.name: str(field.type) for field in fields(Settings)}
-FLAGS = tuple(name for name in TYPES if TYPES[name] == "bool")
-AT_LEAST_ONE = tuple(
-    name for name in TYPES if TYPES[name].startswith("int") and name not in CHOICES
-)
+FLAGS = tuple(n for n in TYPES if TYPES[n] == "bool")
+AT_LEAST_ONE = tuple(n for n in TYPES if "int" in TYPES[n] and n not in CHOICES)
 """The settings that take a whole number from 1."""
-MAY_BE_NONE = tuple(name for name in TYPES if TYPES[name].endswith("None"))
+MAY_BE_NONE = tuple(n for n in TYPES if TYPES[n].endswith("None"))
 
 
 def check_setting(name: str, value: Any) -> None:
     """Raises GradebookError when `value` is not one `name` can take."""
     if value is None and name in MAY_BE_NONE:
         return
-    expected = "a finite number"
+    number = isinstance(value, (int, float)) and type(value) is not bool
+    number = number and abs(value) <= sys.float_info.max
     if name in CHOICES:
         fits = value in CHOICES[name] and type(value) is not bool
         expected = "one of " + ", ".join(map(str, CHOICES[name]))
@@ -123,13 +119,12 @@ def check_setting(name: str, value: Any) -> None:
     elif name in AT_LEAST_ONE:
         fits = type(value) is int and 1 <= value < 2**31
         expected = "a whole number from 1"
+    elif name in ("eps", "beta"):
+        fits, expected = number and value >= 0, "a number of 0 or more"
+    elif name == "reward_clip":
+        fits, expected = number and value > 0, "a number above 0"
     else:
-        real = isinstance(value, (int, float)) and not isinstance(value, bool)
-        fits = real and abs(value) <= sys.float_info.max
-        if name in ("eps", "beta") and fits:
-            fits, expected = value >= 0, "a number of 0 or more"
-        if name == "reward_clip" and fits:
-            fits, expected = value > 0, "a number above 0"
+        fits, expected = number, "a finite number"
     if not fits:
         raise refuse(expected, value, name)
 
@@ -137,22 +132,18 @@ def check_setting(name: str, value: Any) -> None:
 _VERL = Settings(eps=1e-6, lone_row="raw")
 _UNSCALED = replace(_VERL, scale="none")
 
-ESTIMATORS: Mapping[str, Settings] = MappingProxyType(
-    {
-        "grpo": _VERL,
-        "grpo_vectorized": _VERL,
-        "dr_grpo": _UNSCALED,
-        "rloo": replace(_UNSCALED, baseline="leave_one_out"),
-        "rloo_vectorized": replace(
-            _UNSCALED, baseline="leave_one_out", lone_row="zero"
-        ),
-        "opo": replace(_UNSCALED, baseline="length_weighted_mean"),
-        "gpg": replace(_VERL, scale="nonzero_share"),
-        "grpo_passk": replace(_VERL, baseline="second_best"),
-        "reinforce_plus_plus_baseline": replace(_UNSCALED, whiten_tokens=True),
-        "none": replace(_UNSCALED, baseline="none"),
-    }
-)
+ESTIMATORS: Mapping[str, Settings] = {
+    "grpo": _VERL,
+    "grpo_vectorized": _VERL,
+    "dr_grpo": _UNSCALED,
+    "rloo": replace(_UNSCALED, baseline="leave_one_out"),
+    "rloo_vectorized": replace(_UNSCALED, baseline="leave_one_out", lone_row="zero"),
+    "opo": replace(_UNSCALED, baseline="length_weighted_mean"),
+    "gpg": replace(_VERL, scale="nonzero_share"),
+    "grpo_passk": replace(_VERL, baseline="second_best"),
+    "reinforce_plus_plus_baseline": replace(_UNSCALED, whiten_tokens=True),
+    "none": replace(_UNSCALED, baseline="none"),
+}
 """Settings of each estimator under verl's key: ddof 1, eps 1e-6, and a lone
 row keeps its raw score, except in rloo_vectorized (verl core_algos at
 265c92487; the difference is reported in verl PR 7150)."""

@@ -10,9 +10,15 @@ import torch
 from torch import Tensor
 
 from gradebook.core.batch import Batch
-from gradebook.core.errors import StepsError
-from gradebook.engine import segments
-from gradebook.engine.segments import Segments, by_group, by_step, is_first, others
+from gradebook.core.errors import GradebookError
+from gradebook.engine.segments import (
+    Segments,
+    by_group,
+    by_step,
+    is_first,
+    others,
+    weighted_mean,
+)
 
 FLAT = 1e-8
 """A spread of at most this is zero (torch.isclose, as TRL tests it)."""
@@ -79,18 +85,13 @@ def second_best(batch: Batch, score: Tensor, groups: Segments) -> Tensor:
     return torch.where(wins, groups.at_rows(runner_up), fallback)
 
 
-def no_baseline(batch: Batch, score: Tensor, groups: Segments) -> Tensor:
-    """0 for every row. float [R]."""
-    return torch.zeros_like(score)
-
-
 BASELINES: Mapping[str, Callable[[Batch, Tensor, Segments], Tensor]] = {
     "group_mean": group_mean,
     "batch_mean": batch_mean,
     "leave_one_out": leave_one_out,
     "length_weighted_mean": length_weighted_mean,
     "second_best": second_best,
-    "none": no_baseline,
+    "none": lambda batch, score, groups: torch.zeros_like(score),
 }
 
 
@@ -176,17 +177,12 @@ def others_std(
     return torch.where(divides, spread + batch.settings.eps, 1)
 
 
-def no_scale(batch: Batch, score: Tensor, groups: Segments, baseline: Tensor) -> Tensor:
-    """1, without eps, for every row. float [R]."""
-    return torch.ones_like(score)
-
-
 SCALES: Mapping[str, Callable[[Batch, Tensor, Segments, Tensor], Tensor]] = {
     "group_std": group_std,
     "batch_std": batch_std,
     "nonzero_share": nonzero_share,
     "others_std": others_std,
-    "none": no_scale,
+    "none": lambda batch, score, groups, baseline: torch.ones_like(score),
 }
 
 
@@ -209,32 +205,27 @@ def advantage(batch: Batch, standardized: Tensor, credited: Tensor) -> Tensor:
 
 
 def whitened(
-    batch: Batch, values: Tensor, credited: Tensor, of: Tensor | None = None
+    batch: Batch,
+    values: Tensor,
+    credited: Tensor,
+    of: Tensor | None = None,
+    mean: Tensor | None = None,
 ) -> Tensor:
-    """Values whitened over the tokens of the step, or of the rows that share the
-    number `of`, int64 [R], on credited rows, else 0. float [R]. Unchanged where
-    `whiten_tokens` is off.
+    """`(values - mean) / sqrt(variance + 1e-8)` on credited rows, else 0.
+    float [R]. Unchanged where `whiten_tokens` is off.
 
-    Raises StepsError for steps with too few tokens.
+    Over the tokens of the step, or of the rows that share the number `of`,
+    int64 [R]. The variance is the mean square about `mean`, float [R], by
+    default their own, times S / (S - `whiten_ddof`), with S tokens (verl
+    masked_whiten, SkyRL).
+    Raises GradebookError for steps with too few tokens.
     """
     if not batch.settings.whiten_tokens:
         return values
-    of = batch.step_index if of is None else of
-    mean = segments.weighted_mean(of, values, batch.tokens * credited)
-    return whitened_about(batch, values, credited, mean, of)
-
-
-def whitened_about(
-    batch: Batch, values: Tensor, credited: Tensor, mean: Tensor, of: Tensor
-) -> Tensor:
-    """`(values - mean) / sqrt(variance + 1e-8)` on credited rows, else 0.
-    float [R].
-
-    The variance is the mean square about `mean`, float [R], over the
-    tokens of the rows that share the number `of`, int64 [R], times
-    S / (S - `whiten_ddof`), with S tokens (verl masked_whiten, SkyRL).
-    """
     enough_tokens(batch, credited)
+    of = batch.step_index if of is None else of
+    if mean is None:
+        mean = weighted_mean(of, values, batch.tokens * credited)
     sets = by_group(of, credited)
     tokens = batch.tokens.to(values.dtype)
     s = sets.sum(tokens)
@@ -246,20 +237,20 @@ def whitened_about(
 
 
 def enough_tokens(batch: Batch, credited: Tensor) -> None:
-    """Raises StepsError for the first step with too few tokens on credited
+    """Raises GradebookError for the first step with too few tokens on credited
     rows to whiten: fewer than 1 + `whiten_ddof`."""
     tokens = by_step(batch, credited).sum(batch.tokens)[1:]
     least = 1 + batch.settings.whiten_ddof
     short = tokens < least
     if bool(short.any()):
         step = int(short.int().argmax())
-        many = "two unmasked tokens" if least == 2 else "one unmasked token"
-        raise StepsError(
-            short,
-            f"step {int(batch.step[batch.step_index == step][0])} cannot be whitened",
+        label = int(batch.step[batch.step_index == step][0])
+        raise GradebookError(
+            f"step {label} cannot be whitened",
             key="mask",
-            expected=f"{many} or more",
+            expected=f"{least} unmasked tokens or more",
             found=str(int(tokens[step])),
+            steps=short,
         )
 
 

@@ -27,7 +27,7 @@ core/formatting.py | (a > DUST) & (b < -DUST) | (a > DUST) & (b < DUST) | core/t
 core/formatting.py | if size >= 1e9 or | if size >= 1e5 or | core/test_formatting.py
 core/batch.py | self.prompt_index * (self.rows + 1) + rollout | self.prompt_index + rollout | core/test_batch.py
 core/batch.py | mask.sum(-1) < mask.shape[-1] | mask.sum(-1) <= mask.shape[-1] | core/test_batch.py
-core/settings.py | fits, expected = value >= 0, "a number of 0 or more" | fits, expected = value >= -1, "a number of 0 or more" | core/test_settings.py
+core/settings.py | fits, expected = number and value >= 0 | fits, expected = number and value >= -1 | core/test_settings.py
 engine/advantages.py | (groups.n - s.ddof).clamp(min=1) | groups.n.clamp(min=1) | engine/test_engine.py
 engine/advantages.py | spread = torch.where(groups.n <= 1, 1, spread) | spread = torch.where(groups.n <= 2, 1, spread) | engine/test_engine.py
 engine/advantages.py | rest.sum(score) / rest.n.clamp(min=1) | rest.sum(score) / (rest.n + 1) | engine/test_engine.py

@@ -77,6 +77,7 @@ def test_rounding_is_shown_as_zero():
     [
         ("from -49.5 to -1/3 or -.5", "from −49.5 to −1/3 or −.5"),
         ("-2 falls", "−2 falls"),
+        ("1e-06 to 2.5e+09, 7e0123", "1e−6 to 2.5e9, 7e0123"),
         ("1 - 50.5 is (2) - (1)", "1 − 50.5 is (2) − (1)"),
         ("rows 3-5, 2.-1, well-known - 5", "rows 3-5, 2.-1, well-known - 5"),
         ("rewards.view(-1, 4)", "rewards.view(-1, 4)"),

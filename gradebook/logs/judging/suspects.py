@@ -189,7 +189,8 @@ def compute(steps: LoggedSteps, computation: Computation) -> Numbers:
         traced = run(engine, steps.batch.under(suspect.settings))
     except GradebookError as error:
         numbers = np.full((4, steps.rows), np.nan)
-        computed = ~np.asarray(getattr(error, "steps", [True] * steps.step_count))
+        refused = [True] * steps.step_count if error.steps is None else error.steps
+        computed = ~np.asarray(refused)
         if computed.any():
             part = compute(steps.of_steps(computed), suspect)
             rows = part.values, part.baseline, part.scale, part.group

@@ -10,7 +10,7 @@ from gradebook.analysis.comparison import compared
 from gradebook.analysis.law_check import words
 from gradebook.cases.link import decode
 from gradebook.cases.scenario import load
-from gradebook.core.formatting import short, small
+from gradebook.core.formatting import minus, short
 from gradebook.trainers.releases import LAWS, measured, newest, releases
 from gradebook.ui.parts.report import cited
 from gradebook.ui.parts.widget import download, table
@@ -119,7 +119,7 @@ def _cells(line: dict[str, Any]) -> dict[str, str]:
 def _strips(line: dict[str, Any]) -> dict[str, str]:
     """What may change between releases, by its name on the page."""
     laws = {TITLES[name]: MARKS[line["laws"][name]] for name in LAWS}
-    settings = {title: small(line[name]) or "–" for name, title in SETTINGS.items()}
+    settings = {title: minus(line[name]) or "–" for name, title in SETTINGS.items()}
     bugs = ", ".join(load(name).title for name in line["bugs"]) or "none seen"
     return {**laws, "bugs": bugs, **settings}
 

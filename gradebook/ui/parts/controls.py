@@ -9,7 +9,7 @@ import streamlit as st
 from gradebook.cases import edits
 from gradebook.cases.state import TEXTS, title
 from gradebook.core.columns import as_text
-from gradebook.core.formatting import small
+from gradebook.core.formatting import minus
 from gradebook.core.settings import CHOICES, ESTIMATORS, FLAGS, OF_ESTIMATOR
 from gradebook.ui.parts import words
 from gradebook.ui.parts.drafts import Draft
@@ -68,7 +68,7 @@ def _widget(draft: Draft, name: str) -> None:
     elif name in FLAGS:
         st.toggle(heading, help=about, **showing(key, now[name], take))
     else:
-        text = typed if why else small(as_text(now[name]))
+        text = typed if why else minus(as_text(now[name]))
         st.text_input(heading, help=about, **showing(key, text, take))
     if why:
         st.markdown(words.plain(why))
