@@ -11,6 +11,7 @@ from torch import Tensor
 
 from gradebook.core.batch import Batch
 from gradebook.core.errors import GradebookError
+from gradebook.core.formatting import counted
 from gradebook.engine.segments import (
     Segments,
     by_group,
@@ -248,7 +249,7 @@ def enough_tokens(batch: Batch, credited: Tensor) -> None:
         raise GradebookError(
             f"step {label} cannot be whitened",
             key="mask",
-            expected=f"{least} unmasked tokens or more",
+            expected=f"{counted(least, 'unmasked token')} or more",
             found=str(int(tokens[step])),
             steps=short,
         )

@@ -198,7 +198,7 @@ def test_too_few_tokens_cannot_be_whitened(ddof, least, tokens):
     rows = {"mask": [[tokens], [0]], "step": [4, 4], "whiten_ddof": ddof}
     with pytest.raises(GradebookError) as caught:
         trace([0, 0], [1, 2], settings=WHITE, **rows)
-    said = f"{least} unmasked tokens or more, found {tokens}"
+    said = f"{least} unmasked token{'s' * ddof} or more, found {tokens}"
     message = "key 'mask': step 4 cannot be whitened: expected "
     assert str(caught.value) == message + said
 
