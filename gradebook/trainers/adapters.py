@@ -6,12 +6,6 @@ from functools import partial
 from gradebook.trainers import calls
 from gradebook.trainers.cut import Function
 
-
-class Adapter:
-    def __init__(self, trainer: str, package: str, *functions: Function) -> None:
-        self.trainer, self.package, self.functions = trainer, package, functions
-
-
 GRPO, RLOO, DR_GRPO = ({"estimator": name} for name in ("grpo", "rloo", "dr_grpo"))
 GROUP = {"baseline": "group_mean", "scale": "group_std", "eps": 1e-4}
 BATCH, PLAIN = GROUP | {"scale": "batch_std"}, GROUP | {"scale": "none"}
@@ -50,26 +44,9 @@ TRINITY_RLOO = [
 OAT_MATH = ["oat/experiment/run_math_rl.py .compute_monte_carlo_advantages"]
 oat_math = partial(calls.oat, places=OAT_MATH)
 tunix_old = partial(calls.tunix, untold=["flat"])
-TUNIX_GRPO = [
-    "tunix/rl/grpo/grpo_learner.py compute_advantages",
-    "tunix/rl/grpo/grpo_helpers.py compute_advantages",
-]
-TUNIX_RLOO = [
-    "tunix/rl/algo_core.py compute_rloo_advantages",
-    "tunix/rl/grpo/grpo_learner.py compute_rloo_advantages",
-]
-TUNIX_DR_GRPO = [
-    "tunix/rl/algo_core.py compute_drgrpo_advantages",
-    "tunix/rl/grpo/drgrpo_learner.py compute_advantages",
-]
-TUNIX_AGENTIC = ["tunix/rl/agentic/agentic_grpo_learner.py compute_advantages"]
-
-UNBIASED = "unbiased_advantage = true"
-
-ADAPTERS = (
-    Adapter(
-        "TRL",
-        "trl",
+TUNIX_GRPO = ["tunix/rl/algo_core.py compute_advantages"]
+ADAPTERS: dict[tuple[str, str], tuple[Function, ...]] = {
+    ("TRL", "trl"): (
         calls.trl("grpo", GROUP, before="0.16", default=True, scale_rewards=True),
         trl_old("grpo, scale_rewards=True", GROUP, default=True),
         trl_old("grpo, scale_rewards=False", PLAIN),
@@ -93,26 +70,20 @@ ADAPTERS = (
         ),
         calls.trl_worker("async_grpo", GROUP_STD_0 | {"eps": 1e-8}),
     ),
-    Adapter(
-        "verl",
-        "verl",
+    ("verl", "verl"): (
         *(calls.verl(name, {"estimator": name}) for name in VERL_NAMES.split()),
         *(calls.verl(name, {}) for name in ("gdpo", "reinforce_plus_plus_baseline")),
         calls.verl("grpo_passk", {}, before="0.5"),
         calls.verl("grpo_passk", {}, since="0.5", config={}),
         NO_STD,
     ),
-    Adapter(
-        "OpenRLHF",
-        "openrlhf",
+    ("OpenRLHF", "openrlhf"): (
         calls.openrlhf("group_norm", GRPO),
         calls.openrlhf("dr_grpo", DR_GRPO),
         calls.openrlhf("rloo", RLOO),
         calls.openrlhf("reinforce_baseline", ADVANTAGE_STD | {"ddof": 0}),
     ),
-    Adapter(
-        "ms-swift",
-        "ms-swift",
+    ("ms-swift", "ms-swift"): (
         swift("grpo, scale_rewards=group", GROUP, default=True),
         swift("grpo, scale_rewards=batch", BATCH),
         swift("grpo, scale_rewards=none", PLAIN),
@@ -124,9 +95,7 @@ ADAPTERS = (
         calls.swift("grpo", GROUP, before="3.3", scale_rewards=True),
         calls.swift_dynamic("grpo dynamic (by id)", GROUP),
     ),
-    Adapter(
-        "AReaL",
-        "areal",
+    ("AReaL", "areal"): (
         areal("group mean, group std", GROUP | DIVIDED),
         areal("group mean, batch std", ADVANTAGE_STD | DIVIDED, std_level="batch"),
         areal("group mean, no std", DR_GRPO, std_level=None),
@@ -139,52 +108,40 @@ ADAPTERS = (
             std_level="batch",
         ),
     ),
-    Adapter("SkyRL", "skyrl-train", *SKYRL),
-    Adapter(
-        "SkyRL",
-        "skyrl",
+    ("SkyRL", "skyrl-train"): SKYRL,
+    ("SkyRL", "skyrl"): (
         *SKYRL,
         calls.skyrl("maxrl", {}),
         # `normalize` asks for a second normalization
         calls.skyrl_agent("skyrl-agent tinker grpo", {}, default=True),
     ),
-    Adapter(
-        "miles",
-        "miles-rl",
+    ("miles", "miles-rl"): (
         calls.miles("grpo, grpo_std_normalization=True", GRPO, default=True),
         calls.miles("grpo, grpo_std_normalization=False", DR_GRPO),
     ),
-    Adapter(
-        "OAT",
-        "oat-llm",
+    ("OAT", "oat-llm"): (
         calls.oat("grpo", GRPO),
         calls.oat("drgrpo", DR_GRPO),
         oat_math("grpo (run_math_rl)", GRPO),
         oat_math("drgrpo (run_math_rl)", DR_GRPO),
     ),
-    Adapter("RLinf", "rlinf", calls.rlinf("grpo", GRPO)),
-    Adapter(
-        "Unsloth",
-        "unsloth-zoo",
+    ("RLinf", "rlinf"): (calls.rlinf("grpo", GRPO),),
+    ("Unsloth", "unsloth-zoo"): (
         calls.unsloth("mlx grpo, scale_rewards=group", GROUP, default=True),
         calls.unsloth("mlx grpo, scale_rewards=batch", BATCH),
         calls.unsloth("mlx grpo, scale_rewards=none", PLAIN),
     ),
-    Adapter(
-        "torchtune", "torchtune", calls.torchtune("grpo (recipe)", GROUP, default=True)
+    ("torchtune", "torchtune"): (
+        calls.torchtune("grpo (recipe)", GROUP, default=True),
     ),
-    Adapter(
-        "Tunix",
-        "google-tunix",
-        calls.tunix("grpo", GRPO, default=True),
-        tunix_old("grpo", GRPO, places=TUNIX_GRPO, default=True),
-        calls.tunix("rloo", RLOO, places=TUNIX_RLOO),
-        calls.tunix("drgrpo", DR_GRPO, places=TUNIX_DR_GRPO),
-        tunix_old("agentic_grpo", GRPO, places=TUNIX_AGENTIC),
+    ("Tunix", "google-tunix"): (
+        calls.tunix("grpo", GRPO, places=TUNIX_GRPO, default=True),
+        tunix_old("grpo", GRPO, default=True),
+        calls.tunix("rloo", RLOO),
+        calls.tunix("drgrpo", DR_GRPO),
+        tunix_old("agentic_grpo", GRPO),
     ),
-    Adapter(
-        "Trinity-RFT",
-        "trinity-rft",
+    ("Trinity-RFT", "trinity-rft"): (
         calls.trinity_task("grpo", GRPO, default=True, since="0.3"),
         calls.trinity_batch("grpo", GRPO, default=True, before="0.3"),
         calls.trinity_batch("grpo_verl", GRPO, since="0.3"),
@@ -192,28 +149,25 @@ ADAPTERS = (
         calls.verl("grpo", GRPO, reached="grpo", default=True),
         calls.verl("rloo", RLOO, reached="rloo"),
     ),
-    Adapter(
-        "siiRL",
-        "siirl",
+    ("siiRL", "siirl"): (
         *(calls.verl(name, {"estimator": name}) for name in ("grpo", "rloo", "opo")),
         NO_STD,
     ),
-    Adapter(
-        "Tinker Cookbook",
-        "tinker-cookbook",
+    ("Tinker Cookbook", "tinker-cookbook"): (
         calls.tinker("compute_advantages", DR_GRPO, default=True),
     ),
-    Adapter(
-        "OpenPipe ART",
-        "openpipe-art",
+    ("OpenPipe ART", "openpipe-art"): (
         art(before="0.4"),
         art(since="0.4", scale_rewards=True),
         calls.art_native("tinker_native backend", GRPO),
     ),
-    Adapter(
-        "Cosmos-RL",
-        "cosmos-rl",
+    ("Cosmos-RL", "cosmos-rl"): (
         calls.cosmos("grpo, unbiased=False", GROUP_STD_0, default=True),
-        calls.cosmos("grpo, unbiased=True", {"scale": "none"}, reached=UNBIASED),
+        calls.cosmos(
+            "grpo, unbiased=True",
+            {"scale": "none"},
+            reached="unbiased_advantage = true",
+        ),
     ),
-)
+}
+"""The functions of each trainer and package."""

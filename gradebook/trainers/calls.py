@@ -302,7 +302,14 @@ def torchtune(cut: Cut, rows: Rows) -> torch.Tensor:
     )["advantages"]
 
 
-@at("{name}", "tunix/rl/algo_core.py compute_advantages")
+@at(
+    "{name}",
+    "tunix/rl/algo_core.py compute_{name}_advantages",
+    "tunix/rl/grpo/grpo_learner.py compute_{name}_advantages",
+    "tunix/rl/grpo/{name}_learner.py compute_advantages",
+    "tunix/rl/grpo/{name}_helpers.py compute_advantages",
+    "tunix/rl/agentic/{name}_learner.py compute_advantages",
+)
 def tunix(cut: Cut, rows: Rows) -> np.ndarray:
     """NumPy stands for JAX."""
     return cut.run(rows.rewards.numpy(), rows.size)

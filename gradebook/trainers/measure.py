@@ -16,14 +16,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
-from importlib import import_module, metadata
-from operator import attrgetter
+from importlib import metadata
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any
 
 from gradebook.analysis.law_check import BROKEN, NOT_MEASURED
 from gradebook.core.errors import refuse
-from gradebook.trainers.adapters import ADAPTERS, Adapter
+from gradebook.trainers.adapters import ADAPTERS
 from gradebook.trainers.batches import BATCHES
 from gradebook.trainers.child import answer_of
 from gradebook.trainers.cut import Cut, Files, Function, NotCut
@@ -46,8 +46,7 @@ def pinned() -> dict[str, dict[str, Any]]:
 def fetch(package: str, version: str, cache: Path) -> Path:
     """The wheel, from the cache or the configured index, its hash checked.
     Raises OSError where it cannot be had."""
-    release = pinned()[package]
-    folder = cache / f"{package}-{version}"
+    release, folder = pinned()[package], cache / f"{package}-{version}"
     if not list(folder.glob("*.whl")):
         command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps"]
         command += ["--only-binary", ":all:", "--python-version", release["python"]]
@@ -85,10 +84,10 @@ def license_of(release: metadata.Distribution) -> str:
 
 
 def probes(
-    adapter: Adapter, files: Files, version: str
+    functions: Sequence[Function], files: Files, version: str
 ) -> Iterator[tuple[Function, Probe, Cut]]:
     """The probe of each function that can be cut and answers some batch."""
-    for function in adapter.functions:
+    for function in functions:
         try:
             cut = function.cut(files, version)
         except NotCut:
@@ -103,12 +102,12 @@ def probes(
 
 def lines(package: str, version: str, files: Files, on: str) -> Iterator[dict]:
     """One line of data for each of these functions of a release."""
-    (adapter,) = (each for each in ADAPTERS if each.package == package)
-    for function, result, cut in probes(adapter, files, version):
+    (trainer,) = (trainer for trainer, its in ADAPTERS if its == package)
+    for function, result, cut in probes(ADAPTERS[trainer, package], files, version):
         answers = result.to_dict()
         laws = answers["laws"] | dict.fromkeys(function.untold, NOT_MEASURED)
         yield {
-            "trainer": adapter.trainer,
+            "trainer": trainer,
             "package": package,
             "version": version,
             "file": cut.where,
@@ -186,14 +185,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
                     troubles.append(str(error))
         rows = measured_apart(releases, datetime.now(UTC).date().isoformat())
     print(f"{len(rows)} functions are measured.", *troubles, sep="\n")
-    if not options.check:
-        write(rows)
-    elif differing := differences(rows, measured()):
-        print(*differing, sep="\n")
-        return 1
+    differing = []
+    if options.check:
+        differing = differences(rows, measured())
+        print("\n".join(differing) or "They are as shipped.")
     else:
-        print("They are as shipped.")
-    return 2 if troubles else 0
+        write(rows)
+    return 1 if differing else 2 if troubles else 0
 
 
 COMPARED = ("computes", "laws", "ragged", "missing", "lone_row", "float_type", "file")
@@ -203,28 +201,28 @@ COMPARED = ("computes", "laws", "ragged", "missing", "lone_row", "float_type", "
 def differences(rows: Sequence[dict], shipped: Sequence[dict]) -> list[str]:
     """Where a measurement says something else than the shipped data."""
 
-    def key(line: dict) -> str:
-        return " ".join(line[x] for x in ("package", "version", "file", "setting"))
-
     def compared(line: dict) -> dict[str, Any]:
-        return {name: line[name] for name in COMPARED} | {"bugs": [*line["bugs"]]}
+        """The values by what they are of."""
+        key = " ".join(line[x] for x in ("package", "version", "file", "setting"))
+        values = {name: line[name] for name in COMPARED} | {"bugs": [*line["bugs"]]}
+        return {f"{key}: {name}": value for name, value in values.items()}
 
-    before = {key(line): compared(line) for line in shipped}
+    before = {key: value for line in shipped for key, value in compared(line).items()}
     return [
-        f"{key(line)}: {name} is {value}, was {old}"
+        f"{key} is {value}, was {before.get(key)}"
         for line in rows
-        for name, value in compared(line).items()
-        if (old := before.get(key(line), {}).get(name)) != value
+        for key, value in compared(line).items()
+        if before.get(key) != value
     ]
 
 
 def write(rows: Sequence[dict]) -> None:
     """Writes the lines; those of releases that are not among these stay."""
     again = {(line["package"], line["version"]) for line in rows}
-    kept = [x for x in measured() if (x["package"], x["version"]) not in again]
-    order = [adapter.package for adapter in ADAPTERS]
-    every = sorted([*kept, *rows], key=lambda line: numbers(line["version"]))
-    every.sort(key=lambda line: order.index(line["package"]))
+    every = [x for x in measured() if (x["package"], x["version"]) not in again]
+    every += rows
+    order = [package for _, package in ADAPTERS]
+    every.sort(key=lambda x: (order.index(x["package"]), numbers(x["version"])))
     text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in every)
     DATA.write_text(text, "utf-8")
 
@@ -237,12 +235,18 @@ def probe_command(
 ) -> int:
     """Probes, prints, and gives the exit code as the check does. Raises
     GradebookError for a function or a trainer that is not there."""
-    if name and not trainer:
-        results = {name: probe(function_named(name), declared)}
-    elif trainer and not name:
+    if bool(name) == bool(trainer):
+        raise refuse("MODULE:FUNCTION or --trainer", "both or none", "probe")
+    if trainer:
         results = probes_of_trainer(trainer)
     else:
-        raise refuse("MODULE:FUNCTION or --trainer", "both or none", "probe")
+        sys.path.insert(0, "")
+        try:
+            function = resolve_name(str(name))
+        except (ImportError, AttributeError, ValueError) as error:
+            problem = f"{name} ({error})"
+            raise refuse("package.module:function", problem, "probe") from None
+        results = {str(name): probe(function, declared)}
     if form == "json":
         print(json.dumps({key: result.to_dict() for key, result in results.items()}))
     elif form == "github":
@@ -255,30 +259,20 @@ def probe_command(
     return 1 if 1 in codes else max(codes)
 
 
-def function_named(name: str) -> Any:
-    """The function of `package.module:function`. Raises GradebookError."""
-    module, _, inner = name.partition(":")
-    sys.path.insert(0, "")
-    try:
-        return attrgetter(inner)(import_module(module))
-    except (ImportError, AttributeError, ValueError) as error:
-        raise refuse("package.module:function", f"{name} ({error})", "probe") from None
-
-
 def probes_of_trainer(name: str) -> dict[str, Probe]:
     """The probes of a trainer's packages that are installed. Raises GradebookError
     where there is none."""
-    matching = [each for each in ADAPTERS if name in (each.package, each.trainer)]
+    matching = {key: functions for key, functions in ADAPTERS.items() if name in key}
     if not matching:
-        names = ", ".join(each.package for each in ADAPTERS)
+        names = ", ".join(package for _, package in ADAPTERS)
         raise refuse(f"one of {names}", name, "--trainer")
     results = {}
-    for adapter in matching:
+    for (_, package), functions in matching.items():
         with suppress(metadata.PackageNotFoundError):
-            release = metadata.distribution(adapter.package)
+            release = metadata.distribution(package)
             files, version = files_of(release), release.version
-            for function, result, cut in probes(adapter, files, version):
-                place = f"{adapter.package} {version} {cut.where} [{function.setting}]"
+            for function, result, cut in probes(functions, files, version):
+                place = f"{package} {version} {cut.where} [{function.setting}]"
                 results[place] = result
     if not results:
         raise refuse("an installed trainer with its functions", name, "--trainer")

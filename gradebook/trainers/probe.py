@@ -8,6 +8,7 @@ import json
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache, partial
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -46,8 +47,7 @@ class Shown:
 class Probe:
     """What a probe found.
 
-    convention  baseline, scale, ddof, eps, lone_row, missing, float_type,
-                ragged, each in a word or '' where it cannot be told
+    convention  each in a word, '' where it cannot be told
     computes    the computation in a line; '' where none of the known fits
     matches     whether it is what was declared
     laws        law -> holds, broken, refused, by convention, not measured
@@ -138,9 +138,8 @@ def probe(
         return groups
 
     judged = examine(partial(answer_of, look_up), declared, batches, batches)
-    unknown = {law_check.REFUSED: NOT_MEASURED}
-    laws = {law: unknown.get(word, word) for law, word in judged.laws.items()}
-    return replace(judged, laws=laws)
+    refused = [law for law, word in judged.laws.items() if word == law_check.REFUSED]
+    return replace(judged, laws={**judged.laws, **dict.fromkeys(refused, NOT_MEASURED)})
 
 
 def examine(
@@ -317,18 +316,15 @@ def sandbox(rewards: Rewards, settings: Settings, bug: str = "") -> str:
     cells = {name: values[0] for name, values in first.table.values().items()}
     rows = [
         cells
-        | {"prompt": chr(65 + number), "reward": r or 0.0, "scored": r is not None}
-        | {"rollout": f"{chr(65 + number)}{n}"}
-        for number, group in enumerate(rewards)
-        for n, r in enumerate(group)
+        | {"prompt": prompt, "rollout": f"{prompt}{n}"}
+        | {"reward": reward or 0.0, "scored": reward is not None}
+        for prompt, group in zip(map(chr, count(65)), rewards)
+        for n, reward in enumerate(group)
     ]
-    names = ("baseline", "scale", "ddof", "eps", "lone_row", "spread_about")
-    changes = {name: settings[name] for name in names}
-    changes["group_size"] = max(map(len, rewards))
     state = replace(
         first,
         table=Table.of(rows),
-        settings=replace(first.settings, **changes),
+        settings=replace(settings, group_size=max(map(len, rewards))),
         bugs=(bug,) if bug else first.bugs,
     )
     return "sandbox?" + query_string(encode(state, covered=False))

@@ -18,12 +18,6 @@ LAWS = tuple(law.__name__ for law in EIGHT)
 DATA = Path(__file__).with_name("measured.jsonl")
 """One JSON object a line; `python -m gradebook.trainers measure` writes it."""
 
-COLUMNS = (
-    *("trainer", "package", "version", "file", "function", "setting", "reached"),
-    *("default", "computes", "baseline", "scale", "ddof", "eps", "lone_row"),
-    *("missing", "float_type", "ragged"),
-)
-
 
 @lru_cache
 def measured() -> tuple[dict[str, Any], ...]:
@@ -56,15 +50,13 @@ def releases() -> pandas.DataFrame:
     """
     import pandas
 
-    columns = {law: f"law_{law}" if law in COLUMNS else law for law in LAWS}
-    rows = [
-        line
-        | {columns[law]: answer for law, answer in line["laws"].items()}
-        | {"bugs": ", ".join(line["bugs"])}
-        for line in measured()
-    ]
-    last = ("bugs", "license", "measured_on")
-    return pandas.DataFrame(rows)[[*COLUMNS, *columns.values(), *last]]
+    rows = []
+    for line in measured():
+        cells = {n: v for n, v in line.items() if n not in ("laws", "shown", "bugs")}
+        for law, word in line["laws"].items():
+            cells[f"law_{law}" if law in line else law] = word
+        rows.append(cells | {"bugs": ", ".join(line["bugs"])})
+    return pandas.DataFrame(rows)
 
 
 def numbers(version: str) -> list[int]:

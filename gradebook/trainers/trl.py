@@ -7,7 +7,7 @@ Tested with TRL 1.16.0. It overrides two methods of the trainer:
 """
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -45,13 +45,12 @@ class Watched:
     not in evaluation. The main process handles the rows of all processes.
     """
 
-    _recorder: Recorder | None = None
-    _guard: Guard | None = None
+    _watching: Sequence[Recorder | Guard] = ()
     _rewards: Tensor | None = None
     _generations = (-1, 0)
 
     def watch(
-        self,
+        self: Any,
         folder: str | os.PathLike[str] | None = None,
         *,
         guard: str | Callable[[Finding], object] | None = None,
@@ -59,46 +58,43 @@ class Watched:
     ) -> None:
         """Before `train`: record into `folder`, and judge with a guard whose action
         is `guard`. `strict` is the recorder's."""
-        trainer: Any = self
-        settings = declared(trainer.args)
-        if guard is not None:
-            self._guard = Guard(declared=settings, action=guard)
+        settings = declared(self.args)
+        watching: list[Recorder | Guard] = []
         if folder is not None:
-            self._recorder = Recorder(folder, declared=settings, strict=strict)
+            watching.append(Recorder(folder, declared=settings, strict=strict))
+        if guard is not None:
+            watching.append(Guard(declared=settings, action=guard))
+        self._watching = watching
 
-    def _calculate_rewards(self, *args: Any, **more: Any) -> Tensor:
+    def _calculate_rewards(self: Any, *args: Any, **more: Any) -> Tensor:
         self._rewards = super()._calculate_rewards(*args, **more)  # type: ignore[misc]
         return self._rewards
 
-    def _generate_and_score_completions(self, inputs: Any) -> Any:
-        trainer: Any = self
-        training = trainer.model.training
+    def _generate_and_score_completions(self: Any, inputs: Any) -> Any:
+        training = self.model.training
         output = super()._generate_and_score_completions(inputs)  # type: ignore[misc]
-        watching = [each for each in (self._recorder, self._guard) if each]
-        if training and watching:
+        if training and self._watching:
             rows, step = self.generated_rows(output), self._step_number()
-            for each in watching if trainer.accelerator.is_main_process else ():
+            for each in self._watching if self.accelerator.is_main_process else ():
                 each.step(step, **rows)
         return output
 
-    def generated_rows(self, output: Any) -> dict[str, Any]:
+    def generated_rows(self: Any, output: Any) -> dict[str, Any]:
         """The rows of the generation that made `output`, of all processes, as
         `Recorder.step` takes them. Groups are `num_generations` rows in a row."""
-        trainer: Any = self
-        assert self._rewards is not None
         mask = output["completion_mask"]
         if "tool_mask" in output:
             mask = mask * output["tool_mask"]
-        ends = torch.tensor(trainer.eos_token_ids, device=mask.device)
+        ends = torch.tensor(self.eos_token_ids, device=mask.device)
         eos = torch.isin(output["completion_ids"], ends).any(-1)
-        process = torch.full_like(mask[:, 0], trainer.accelerator.process_index)
-        gather = trainer.accelerator.gather
-        weights = trainer.reward_weights.to(self._rewards.device)
+        process = torch.full_like(mask[:, 0], self.accelerator.process_index)
+        gather = self.accelerator.gather
+        weights = self.reward_weights.to(self._rewards.device)
         total = (self._rewards * weights).nansum(-1)
         total[self._rewards.isnan().all(-1)] = torch.nan
         rows = torch.arange(len(total))
         return {
-            "prompt": rows // trainer.num_generations,
+            "prompt": rows // self.num_generations,
             "reward": total,
             "advantage": gather(output["advantages"]),
             "length": gather(mask.sum(-1)),
@@ -106,13 +102,12 @@ class Watched:
             "rank": gather(process),
         }
 
-    def _step_number(self) -> int:
+    def _step_number(self: Any) -> int:
         """The optimizer's step in which the rows were generated; where one
         such step generates several times, the number of the generation."""
-        trainer: Any = self
-        args, step = trainer.args, trainer.state.global_step
+        args, step = self.args, self.state.global_step
         before, count = self._generations
         count = count + 1 if before == step else 0
         self._generations = (step, count)
-        each = args.steps_per_generation * trainer.num_iterations
+        each = args.steps_per_generation * self.num_iterations
         return step * -(-args.gradient_accumulation_steps // each) + count
