@@ -70,7 +70,7 @@ def test_both_faults_of_one_stage_count_every_row_and_say_so(page):
     page.choose("sandbox-rejected_rows")
     page.put(f"bugs-{page.case}", ["rejected_rows", "no_eos_outliers"])
     assert "The bugs of `counted` act together" in page.text
-    assert "Swapped stage: `counted`." in page.text
+    assert "Swapped in the faulty engine: `counted`." in page.text
     # Mean of 100, 1 and 2; deviation 56.8712.
     assert page.marks()[1][2] == pytest.approx(-0.568536, abs=1e-6)
 

@@ -32,5 +32,5 @@ def test_a_text_explains_the_terms_in_it_and_no_others():
     explained = words.terms("A lone row has ddof 1.", "Transitions are kept.")
     terms_in_it = ("lone row", "ddof", "transition", "kept")
     assert all(f"**{term}**: " in explained for term in terms_in_it)
-    assert "**bnpo**" not in explained
+    assert "**stride**" not in explained
     assert words.terms("Nothing to explain.") is None

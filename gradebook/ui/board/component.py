@@ -66,8 +66,7 @@ def board(
 
 
 def _data(draft: Draft) -> dict[str, Any]:
-    """What the board shows now. Its number tells the browser what is newer:
-    the answer to an edit, or what a run of the page sends."""
+    """What the board shows now. Its number tells the browser which of two is newer."""
     with draft.lock:
         draft.made += 1
         return draft.seen() | {"made": draft.made}
@@ -80,8 +79,7 @@ def taken(draft: Draft, message: Any) -> dict[str, Any]:
 
 
 def _drawn(draft: Draft, link: str) -> str:
-    """What the board shows now, as SVG: while the question is covered, nothing of
-    the faulty engine."""
+    """What the board shows now, as SVG."""
     with draft.lock:
         data, table = draft.seen(), draft.table
     shown, prompts = data["panels"][data["numbers"]], table["prompt"]
@@ -99,8 +97,7 @@ def _drawn(draft: Draft, link: str) -> str:
 
 
 async def answer(request: Request) -> Response:
-    """The answer to a message of a browser's board; to a request without one, its
-    picture."""
+    """The answer to a browser's message; to a request without one, the picture."""
     draft = OPEN.get(request.path_params["epoch"])
     if draft is None:
         return PlainTextResponse("no such draft", 404)
@@ -137,11 +134,9 @@ def picture(draft: Draft, kind: str, covered: bool, said: str = "") -> None:
 
 
 heart = st.fragment(key="heart")(picture)
-"""The picture as the page's own board. A second board on the page stands in
-another fragment."""
 
 
 def below(draft: Draft, name: str = "below") -> DeltaGenerator:
-    """The frame of what is about the batch on the board. It looks stale
-    where that batch cannot be read, and the last good one is shown."""
+    """The frame of what is about the batch on the board. It looks stale where the
+    last good batch is shown."""
     return st.container(key=f"stale-{name}" if draft.fault else name)

@@ -49,9 +49,9 @@ def box(draft: Draft, guess: Guess | None) -> dict[str, Any]:
     choice, answer = guess.choice, f"The answer: {asked.choices[asked.answer]}."
     sentence = answer
     if choice != SKIPPED:
-        # Where the answer is no place on the axis, the numbers do not show it.
-        unseen = choice != asked.answer and not places
-        sentence = asked.said[choice] + (f" {answer}" if unseen else "")
+        sentence = asked.said[choice]
+        if choice != asked.answer and not places:  # the numbers do not show it
+            sentence += f" {answer}"
     panel = panels.telling(draft.original, scenario.telltale.kind)
     values = panel.correct[scenario.focus], panel.faulty[scenario.focus]
     return question | {
@@ -139,7 +139,6 @@ def path(draft: Draft, covered: bool) -> dict[str, Any]:
 
 
 def _group(trace: Trace, row: int) -> str:
-    """The rows that this one is compared with, in words."""
     if int(trace.group[row]) < 0:
         return "none"
     rows = (trace.group == trace.group[row]).nonzero().flatten().tolist()

@@ -47,10 +47,8 @@ def bug_page(name: str) -> None:
 
 
 def _cases(scenario: Scenario) -> None:
-    titles = {
-        case.name: words.plain(case.title) if case.variant else "The report"
-        for case in variants(scenario.bug)
-    }
+    titles = {case.name: words.plain(case.title) for case in variants(scenario.bug)}
+    titles[scenario.bug] = "The report"
 
     def pick(name: str) -> None:
         keys.CASES.get()[scenario.bug] = name
@@ -73,15 +71,13 @@ def _story(draft: Draft) -> DeltaGenerator:
     """What happened, beside the code. The place for the formulas."""
     scenario = draft.scenario
     left, right = st.columns([9, 10], gap="large")
-    with left:
-        where = "this case's batch" if scenario.variant else "the report's batch"
-        title = f"### What happened in {where}\n\n"
-        for head, text in ((title, scenario.story), ("", scenario.lesson)):
-            st.markdown(head + words.plain(text), help=words.terms(text))
-        place = st.container()
+    where = "this case's batch" if scenario.variant else "the report's batch"
+    title = f"### What happened in {where}\n\n"
+    for head, text in ((title, scenario.story), ("", scenario.lesson)):
+        left.markdown(head + words.plain(text), help=words.terms(text))
     with right:
         report.the_code(draft.swap, load(scenario.bug))
-    return place
+    return left.container()
 
 
 @st.fragment(key="rest")
@@ -132,7 +128,7 @@ def _more(draft: Draft) -> None:
     )
     with row:
         for part, (label, _) in parts.items():
-            label += " ▾" if draft.opened == part else ""
+            label += " ▾" * (draft.opened == part)
             key, turned = f"more-{part}", (part,)
             st.button(label, key, on_click=turn, args=turned, type="tertiary")
             if part == "affected":
@@ -167,11 +163,8 @@ def lesson(draft: Draft) -> None:
             state = apply_solution(state, [change])
             draft.become(state)
 
-    draft.acts = {
-        "next": next_task,
-        "solution": solve,
-        "stage": partial(stages.choose, draft),
-    }
+    act = partial(stages.choose, draft)
+    draft.acts = {"next": next_task, "solution": solve, "stage": act}
 
     def answered(choice: int, place: float | None) -> None:
         room.pick(draft.scenario, choice, place)
@@ -195,7 +188,7 @@ def lesson(draft: Draft) -> None:
 
 
 def _end(here: str) -> None:
-    """Progress, a diamond for each bug along the pipe, and the next bug."""
+    """Progress, a diamond for each bug, and the next bug."""
     done, following = drafts.progress().uncovered(), address.next_bug(here)
     stops = ""
     for name in bug_files():
@@ -206,10 +199,8 @@ def _end(here: str) -> None:
     if following is not None:
         label = f"Next bug: {words.plain(load(following).title)}"
     with st.container(horizontal=True, key="the-end", vertical_alignment="center"):
-        st.html(
-            f'<div class="gb-count"><b>{len(done)} of {len(BUGS)}</b>uncovered</div>',
-            width="content",
-        )
+        count = f"<b>{len(done)} of {len(BUGS)}</b>uncovered"
+        st.html(f'<div class="gb-count">{count}</div>', width="content")
         st.html(f'<div class="gb-line" aria-hidden="true">{stops}</div>')
         if st.button(label, type="primary", key="next-bug"):
             st.switch_page(page_files()[following or "check"])

@@ -9,12 +9,10 @@ from urllib.parse import quote
 import streamlit as st
 import torch
 
-from gradebook.analysis.comparison import Comparison, compare
+from gradebook.analysis.comparison import compare
 from gradebook.bugs import BUGS, swap
 from gradebook.cases.scenario import by_stage, load
 from gradebook.core.batch import Batch
-from gradebook.core.errors import GradebookError
-from gradebook.engine.pipeline import CORRECT, run
 from gradebook.output import figures
 from gradebook.output.panels import summary, telling
 from gradebook.training.runs import HOME_BUG, STOPS, shipped
@@ -34,7 +32,6 @@ ALSO = {
     "sandbox": "Sandbox",
     "trainers": "Trainers",
 }
-"""Other ways to meet the bugs."""
 NOTE = (
     '<p class="gb-note">Left: the settings are AReaL\'s. Above 1 the faulty advantage'
     " is always −0.5, because the group's spread grows as fast as the distance from"
@@ -54,8 +51,8 @@ def home() -> None:
         " the policy no longer collapses.**"
     )
     # The frame holds every setting, so a drag runs nothing here.
-    progress = {"progress": drafts.progress().text()}
-    _mount(key="home-frame", data=[frame_data() | progress])
+    progress = drafts.progress()
+    _mount(key="home-frame", data=[frame_data() | {"progress": progress.text()}])
     chosen = markup(_index(next_bug()), key="index")
     if chosen in page_files():
         st.switch_page(page_files()[chosen])
@@ -65,14 +62,10 @@ def home() -> None:
         server = (st.context.url or "").split("?")[0].rstrip("/").removesuffix("/home")
         drawing = partial(figures.map_file, server)
         download("The map as SVG", "gradebook-map.svg", drawing, type="tertiary")
-        if drafts.progress().guesses:
-            st.button(
-                "Start over",
-                key="start-over",
-                type="tertiary",
-                on_click=partial(drafts.PROGRESS.put, drafts.Progress()),
-                help="Covers every bug again.",
-            )
+        if progress.guesses:
+            clear = partial(drafts.PROGRESS.put, drafts.Progress())
+            label, about = "Start over", "Covers every bug again."
+            st.button(label, "start-over", about, on_click=clear, type="tertiary")
     st.markdown("Nothing you type leaves the machine that serves this page.")
 
 
@@ -168,15 +161,12 @@ def thumbnail(name: str, covered: bool) -> tuple[str, str]:
     """A small picture of a bug's report, one line a row, as SVG, and what it
     shows in a sentence; nothing faulty while it is covered."""
     scenario = load(name)
-    batch, kind = scenario.batch(), scenario.telltale.kind
-    alt = "The correct engine's numbers. Predict the faulty ones."
-    if not covered:
-        try:
-            panel = telling(compare(swap(name), batch), kind)
-            return figures.thumbnail(panel, 320, 120), summary(panel)
-        except GradebookError:
-            alt = "The faulty trainer stops with an error on this batch."
-    correct = run(CORRECT, batch)
-    panel = telling(Comparison(batch, correct, correct), kind)
-    panel = replace(panel, faulty=[math.nan] * batch.rows, flips=())
+    both = compare(swap(name), scenario.batch())
+    if covered:  # the correct engine beside itself
+        both = replace(both, faulty=both.correct)
+    panel = telling(both, scenario.telltale.kind)
+    alt = summary(panel)
+    if covered:
+        panel = replace(panel, faulty=[math.nan] * both.batch.rows)
+        alt = "The correct engine's numbers. Predict the faulty ones."
     return figures.thumbnail(panel, 320, 120), alt

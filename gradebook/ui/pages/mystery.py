@@ -7,6 +7,7 @@ trainer's advantages and the batch, and nothing of any other stage.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, partial
+from itertools import compress
 from typing import Any
 
 import streamlit as st
@@ -30,9 +31,8 @@ from gradebook.ui.parts.address import bug_files, carried
 from gradebook.ui.parts.drafts import Draft
 from gradebook.ui.parts.widget import shortcuts
 
-NONE = ""
-"""Stands for the trainer without a bug."""
-NO_STAGE = "none"
+NONE, NO_STAGE = "", "none"
+"""Stand for the trainer without a bug, and its stage."""
 DIGITS = 5
 """Significant digits of an advantage that are shown. More would tell the
 number type in which the trainer computes."""
@@ -46,12 +46,9 @@ WRONG = 3
 
 
 def look(name: str, state: State) -> Comparison:
-    """What the trainer with the bug `name` (or NONE) gives for the state:
-    the trainer beside itself, for a board that shows one engine. Its
-    advantages are rounded to DIGITS.
-
-    Raises GradebookError where no trainer, or not this one, can compute it.
-    """
+    """What the trainer with the bug `name` gives for the state, to DIGITS: the trainer
+    beside itself. Raises GradebookError where no trainer, or not this one, can
+    compute it."""
     batch = state.batch()
     trace = run(CORRECT, batch)
     try:
@@ -62,16 +59,6 @@ def look(name: str, state: State) -> Comparison:
     values = [float(f"{x:.{DIGITS}g}") for x in trace.advantage.tolist()]
     rounded = replace(trace, advantage=torch.tensor(values, dtype=torch.float64))
     return Comparison(batch, rounded, rounded)
-
-
-def odd_rows(name: str, state: State) -> list[int]:
-    """The rows whose advantage is not the correct one; all after a crash."""
-    correct = look(NONE, state).faulty.advantage
-    try:
-        seen = look(name, state).faulty.advantage
-    except GradebookError:
-        return list(range(len(correct)))
-    return (~same(seen, correct)).nonzero().flatten().tolist()
 
 
 @cache
@@ -86,11 +73,8 @@ def suspects() -> tuple[str, ...]:
 
 
 def hidden(seed: str) -> str:
-    """The bug that the seed hides, or NONE.
-
-    Each suspect draws a number from the seed and the highest wins. So a bug
-    that is added later changes few old games.
-    """
+    """The bug that the seed hides. Each suspect draws a number from the seed and the
+    highest wins, so a bug that is added later changes few old games."""
     return max(suspects(), key=partial(draw, seed, "mystery"))
 
 
@@ -100,8 +84,8 @@ def stage_of(name: str) -> str:
 
 @dataclass
 class Game(Draft):
-    """The batch on the board, with the hidden trainer as the one engine, and where a
-    visitor stands. Its link is the seed.
+    """The batch on the board, with the hidden trainer as the one engine. Its link is
+    the seed.
 
     log    the batches that the trainer was asked about, in order
     hints  what each hint told that was taken, with its cost
@@ -150,7 +134,7 @@ class Game(Draft):
         return counted(edits + sum(self.hints.values()) + WRONG * self.wrong, "edit")
 
     def guess(self, stage: str | None, name: str | None) -> None:
-        """The visitor names the stage and the bug. The right name ends the game."""
+        """The right name ends the game."""
         if name == self.name:
             self.over = "You named it in"
             return
@@ -162,10 +146,14 @@ class Game(Draft):
     def hint(self, hint: str) -> None:
         text = f"The stage is `{stage_of(self.name)}`."
         if hint == "rows":
-            number = self.note()
-            rows = ", ".join(map(str, odd_rows(self.name, self.log[number])))
+            number, rows = self.note(), range(self.state.rows)
+            wrong = [True] * len(rows)  # where it stops
+            if not self.fault:
+                correct = look(NONE, self.state).correct.advantage
+                wrong = (~same(self.comparison.correct.advantage, correct)).tolist()
             batch = f"batch {number}" if number else "the first batch"
-            text = f"Rows of {batch} whose advantage is wrong: {rows or 'none'}."
+            numbers = ", ".join(map(str, compress(rows, wrong))) or "none"
+            text = f"Rows of {batch} whose advantage is wrong: {numbers}."
         self.hints[text] = HINTS[hint][1]
 
     def give_up(self) -> None:
@@ -196,16 +184,11 @@ def mystery() -> None:
 
 def data_of(game: Game) -> dict[str, Any]:
     """What the board draws: the batch and the trainer's advantages alone."""
+    summary = "The trainer's advantages for this batch. You see nothing else of it."
+    names = {"names": ["the trainer", ""], "unnamed": True}
+    nothing = {"causes": [], "baseline": "", "hollow": ""}
     data = view(game, kind="sign", covered=True)
-    return data | {
-        "causes": [],
-        "baseline": "",
-        "hollow": "",
-        "summary": "The trainer's advantages for this batch. You see nothing else of"
-        " it.",
-        "names": ["the trainer", ""],
-        "unnamed": True,
-    }
+    return data | nothing | names | {"summary": summary}
 
 
 @st.fragment(key="rest")
@@ -237,7 +220,6 @@ def _name(game: Game) -> None:
     stage = st.pills(
         "Stage",
         [stage for stage in (*STAGES, NO_STAGE) if stage in stages],
-        format_func=lambda stage: "no stage" if stage == NO_STAGE else stage,
         key=f"mystery-stage-{game.seed}",
         wrap=True,
     )

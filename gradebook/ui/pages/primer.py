@@ -6,7 +6,7 @@ from gradebook.cases.scenario import PlainCase
 from gradebook.cases.table import Table
 from gradebook.core.formatting import plain, settled, signed
 from gradebook.core.settings import Settings
-from gradebook.ui.board.component import picture
+from gradebook.ui.board.component import below, picture
 from gradebook.ui.parts import drafts
 from gradebook.ui.parts.widget import table
 from gradebook.ui.rooms.bar import asks
@@ -17,7 +17,6 @@ FOUR = PlainCase(
     rows=Table.of([{"prompt": "A", "reward": reward} for reward in (1, 0, 0, 1)]),
     settings=Settings(),
 )
-SAID = "Rollouts of one prompt, their rewards and their advantages."
 ALL_EQUAL = (
     "If all rewards are equal, no answer is better than another,"
     " and every advantage is 0."
@@ -42,7 +41,8 @@ def four_rewards() -> None:
     left, right = st.columns([3, 2], gap="large")
     draft = drafts.of(FOUR.as_scenario())
     with left:
-        picture(draft, "sign", covered=True, said=SAID)
+        summary = "Rollouts of one prompt, their rewards and their advantages."
+        picture(draft, "sign", covered=True, said=summary)
     with draft.lock:
         both, wrong = draft.comparison, draft.fault
     first = signed(settled(float(both.correct.advantage[0])))
@@ -55,7 +55,7 @@ def four_rewards() -> None:
         " advantage more likely and those with a negative one less likely."
         " Drag a reward, or type another:"
     )
-    with right.container(key="stale-primer" if wrong else "primer-table"):
+    with right, below(draft, "primer-table"):
         if wrong:
             st.markdown("**Before: the last rewards that were numbers.**")
         trace, body = both.correct, []

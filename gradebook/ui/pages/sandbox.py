@@ -22,15 +22,14 @@ from gradebook.ui.parts.address import bug_files
 from gradebook.ui.parts.drafts import Draft
 from gradebook.ui.parts.widget import choosing, folded, shortcuts, showing
 
-PAGE = SANDBOX
 BASIC = ("estimator", "baseline", "scale", "ddof", "eps")
 """Settings that matter to every bug."""
 PICTURES = {"sign": "advantage", GRADIENT: "gradient"}
 
 
 def sandbox() -> None:
-    address.arrive(PAGE)
-    draft = drafts.of(address.case(PAGE))
+    address.arrive(SANDBOX)
+    draft = drafts.of(address.case(SANDBOX))
     bugs = draft.state.bugs
     st.title("Sandbox", anchor=False)
     address.unread()
@@ -47,7 +46,7 @@ def sandbox() -> None:
             st.markdown(_swapped(bugs))
         except GradebookError as error:
             st.error(words.plain(words.said(error)))
-            address.depart(PAGE)
+            address.depart(SANDBOX)
             return
         if draft.scenario.also:
             st.markdown(words.plain(draft.scenario.story))
@@ -86,27 +85,27 @@ def rest(
             if not draft.fault:
                 report.take_home(draft)
         shortcuts(draft)
-        address.depart(PAGE)
+        address.depart(SANDBOX)
 
 
 def _start(draft: Draft) -> None:
     """The batch to start from: each case, then bugs that a trainer had together."""
-    titles = {PAGE: "Blank batch"}
+    titles = {SANDBOX: "Blank batch"}
     for case in chain(*map(variants, bug_files())):
         title = f"{load(case.bug).title}: {case.title}" if case.variant else case.title
-        titles[f"{PAGE}-{case.name}"] = title
+        titles[f"{SANDBOX}-{case.name}"] = title
     for case in combinations():
-        titles[f"{PAGE}-{case.name}"] = f"Together: {case.title}"
+        titles[f"{SANDBOX}-{case.name}"] = f"Together: {case.title}"
 
     def pick(name: str) -> None:
-        keys.CASES.get()[PAGE] = name
+        keys.CASES.get()[SANDBOX] = name
         st.rerun()
 
     st.selectbox(
         "Start from",
         format_func=titles.__getitem__,
         help="Each start keeps its edits and its bugs.",
-        **choosing(f"case-{PAGE}", list(titles), draft.scenario.name, pick),
+        **choosing(f"case-{SANDBOX}", list(titles), draft.scenario.name, pick),
     )
 
 
@@ -131,7 +130,7 @@ def _swapped(bugs: tuple[str, ...]) -> str:
     if not bugs:
         return "No bug is chosen: both engines are the correct one."
     names = ", ".join(f"`{part.stage}`" for part in parts)
-    text = f"Swapped {'stage' if len(parts) == 1 else 'stages'}: {names}."
+    text = f"Swapped in the faulty engine: {names}."
     if any(len(part.drops) > 1 for part in parts):
         text += (
             " The bugs of `counted` act together: each drops one of the conditions"

@@ -1,11 +1,8 @@
 """The pages, and their addresses.
 
-The address of a page is the link of what stands on it: of a state on a bug's
-page and in the sandbox, of a game or of a training run.
-
-A page reads its address once, when the visitor arrives at it, and writes it
-after every change. It is written in place, so the browser's Back leaves the
-page; undo is the board's.
+The address of a page is the link of what stands on it: a state, a game or a training
+run. A page reads it once, when the visitor arrives, and writes it after every change,
+in place, so the browser's Back leaves the page; undo is the board's.
 """
 
 import ast
@@ -49,7 +46,6 @@ def page_files() -> dict[str, Path]:
 
 
 def bug_files() -> dict[str, Path]:
-    """The bugs' pages by bug."""
     return {name: file for name, file in page_files().items() if name in BUGS}
 
 
@@ -62,16 +58,14 @@ def next_bug(after: str = "") -> str | None:
 
 
 def navigation() -> dict[str, list]:
-    """Home; the bugs' pages; the tools."""
-    pages: dict[str, list] = {"": [], "The bugs": [], "The tools": []}
-    for name, file in page_files().items():
-        if not pages[""]:
-            pages[""].append(st.Page(file, title="Home", default=True))
-            continue
+    home, *others = page_files().items()
+    pages: dict[str, list] = {"": [st.Page(home[1], title="Home", default=True)]}
+    for name, file in others:
         # The map only leads to Home.
         seen: Any = "hidden" if name == "map" else "visible"
         page = st.Page(file, title=page_title(file), url_path=name, visibility=seen)
-        pages["The bugs" if name in BUGS else "The tools"].append(page)
+        section = "The bugs" if name in BUGS else "The tools"
+        pages.setdefault(section, []).append(page)
     return pages
 
 
@@ -112,8 +106,7 @@ def arrived() -> dict[str, str]:
 
 def arrive(page: str) -> None:
     """Takes the link of a state that the visitor came with into the session."""
-    query = arrived()
-    if not query:
+    if not (query := arrived()):
         return
     link = decode(query, default=page)
     name, problem = link.state.scenario.name, link.problem
@@ -125,8 +118,8 @@ def arrive(page: str) -> None:
 
 
 def open_batch(state: State, note: str) -> NoReturn:
-    """Goes to the page of the state's case, with the state in the learner's own draft
-    and a note that says what it is."""
+    """Goes to the state's page, with it in the learner's own draft and a note that
+    says what it is."""
     page = scenarios.page_of(state.scenario)
     _take(state, covered=page not in BUGS).notes = [note]
     keys.OPENED.put(note)
@@ -210,11 +203,9 @@ def seed_of(query: Mapping[str, str]) -> str:
 
 
 def game_link(seed: str, **others: str) -> dict[str, str]:
-    """The link of a game."""
     return {"v": VERSION, "seed": seed, **others}
 
 
 def colleague(what: str, seed: str) -> None:
-    """The link of a finished game."""
     st.markdown(f"{what} for a colleague, from the start:")
     st.code(whole(game_link(seed)), language=None, wrap_lines=True)

@@ -40,7 +40,6 @@ def settings(draft: Draft, names: Sequence[str], across: int = 3) -> None:
 
 
 def changed(draft: Draft) -> list[str]:
-    """The settings that are not the case's own."""
     now, origin = draft.state.settings, draft.origin.settings
     return [name for name in now if now[name] != origin[name]]
 
@@ -60,10 +59,10 @@ def _widget(draft: Draft, name: str) -> None:
         draft.edit(settings=replace(now, **changes))
 
     if name == "estimator":
-        arguments = choosing(key, [*ESTIMATORS, CUSTOM], estimator(draft), choose)
+        arguments = choosing(key, (*ESTIMATORS, CUSTOM), estimator(draft), choose)
         st.selectbox(heading, help=about, **arguments)
     elif name in CHOICES:
-        arguments = choosing(key, [*CHOICES[name]], now[name], take)
+        arguments = choosing(key, CHOICES[name], now[name], take)
         st.selectbox(heading, help=about, **arguments)
     elif name in FLAGS:
         st.toggle(heading, help=about, **showing(key, now[name], take))
@@ -86,14 +85,12 @@ def estimator(draft: Draft) -> str:
 
 
 def _padded_width(draft: Draft) -> None:
-    """How many tokens a row of the padded batch has."""
     width, longest = draft.table.width, draft.table.used_width
     st.number_input(
         "Padded width",
         min_value=longest,
         max_value=max(longest + 4, width),
         step=1,
-        help="Tokens in a row of the padded batch. One more token of"
-        " padding changes no rollout.",
+        help="Tokens in a row. One more token of padding changes no rollout.",
         **showing(draft.named("width"), width, partial(draft.do, edits.set_width)),
     )

@@ -5,13 +5,11 @@ An answer uncovers its case everywhere in the session, and so does skipping.
 The browser keeps it all in a cookie, and the server outside a room nothing.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import streamlit as st
 
@@ -34,7 +32,7 @@ class Draft(edits.Draft):
     challenge  the number of the challenge that is shown
     opened     the part at the page's end that is open, '' for none
     acts       what else the board's edits may do: name -> act
-    seen       what its board shows, made from the draft as it stands
+    seen       what its board shows, from the draft as it stands
     made       how often that was made
     """
 
@@ -43,9 +41,7 @@ class Draft(edits.Draft):
     kind: str = ""
     challenge: int = 0
     opened: str = ""
-    acts: Mapping[str, Callable[[Mapping[str, Any]], None]] = field(
-        default_factory=dict
-    )
+    acts: Mapping[str, Callable[..., None]] = field(default_factory=dict)
     seen: Callable[[], dict[str, Any]] = dict
     made: int = 0
     _last: tuple[State | None, Comparison | None, str] = (None, None, "")
@@ -103,15 +99,10 @@ class Draft(edits.Draft):
         return compared(self.state)
 
     def named(self, part: str) -> str:
-        """The name of a widget that shows a part of this draft."""
         return f"{part}-{self.scenario.name}"
 
     def _take(self, edit: Mapping[str, Any]) -> None:
-        act = self.acts.get(str(edit.get("do")))
-        if act is None:
-            super()._take(edit)
-        else:
-            act(edit)
+        self.acts.get(str(edit.get("do")), super()._take)(edit)
 
 
 @lru_cache(maxsize=256)
@@ -121,10 +112,7 @@ def _as_it_came(scenario: Scenario, bugs: tuple[str, ...]) -> Comparison:
 
 def of(scenario: Scenario) -> Draft:
     """The session's draft of the scenario, made at the first visit."""
-    drafts_of_session = keys.DRAFTS.get()
-    if scenario.name not in drafts_of_session:
-        drafts_of_session[scenario.name] = Draft(scenario)
-    return drafts_of_session[scenario.name]
+    return keys.DRAFTS.get().setdefault(scenario.name, Draft(scenario))
 
 
 # What the learner has done so far
@@ -186,7 +174,7 @@ class Progress:
         return "|".join(entries)
 
     @classmethod
-    def read(cls, text: str) -> Progress:
+    def read(cls, text: str) -> Self:
         """The progress in a cookie; what cannot be read is left out."""
         progress = cls()
         for entry in text.split("|"):

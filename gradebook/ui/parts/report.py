@@ -70,17 +70,16 @@ def affected(scenario: Scenario) -> None:
         package, release = _release(f"affected-{bug}", packages)
         word, sentence = status(bug, package, release)
         st.markdown(f"**{ANSWERS[word].format(f'{package} {release}')}** {sentence}")
-    facts = {
-        "Trainer": words.plain(report.trainer),
-        "Versions": words.plain(report.versions),
-        "Switched on by": "".join(f"\n  - `{key}`" for key in report.keys),
-        "Where to look in your code": words.plain(report.look),
-        "Workaround": words.plain(report.workaround),
-    }
-    if last_seen(bug):
-        del facts["Versions"]  # measured above
-    lines = [f"- **{title}:** {text}" for title, text in facts.items()]
-    lines.append(f"\n**Status.** {words.plain(scenario.status_note)}")
+    lines = [f"- **Trainer:** {words.plain(report.trainer)}"]
+    if not last_seen(bug):  # else it was measured above
+        lines.append(f"- **Versions:** {words.plain(report.versions)}")
+    lines += [
+        "- **Switched on by:** ",
+        *(f"  - `{key}`" for key in report.keys),
+        f"- **Where to look in your code:** {words.plain(report.look)}",
+        f"- **Workaround:** {words.plain(report.workaround)}",
+        f"\n**Status.** {words.plain(scenario.status_note)}",
+    ]
     sources = ["**Sources**\n", *(f"- {cited(source)}" for source in scenario.sources)]
     if scenario.kin:
         sources.append("\n**Related reports**\n")
@@ -122,8 +121,7 @@ ANSWERS = {
 
 
 def status(bug: str, package: str, version: str) -> tuple[str, str]:
-    """What was measured of a bug in a release, as one of the ANSWERS, and what that
-    rests on. Never a neighbour's value."""
+    """One of the ANSWERS, and what it rests on. Never a neighbour's value."""
     where = last_seen(bug)
     if not where:
         return (
@@ -137,20 +135,17 @@ def status(bug: str, package: str, version: str) -> tuple[str, str]:
         command = f"`gradebook probe --trainer {package}`"
         sentence = f"If it is installed, {command} measures it. Last seen in {where}."
         return "not measured", sentence
-    date = lines[0]["measured_on"]
-    ways: dict[str, bool] = {}
-    for line in lines:
-        if bug in line["bugs"]:
-            ways[line["reached"]] = line["default"] or ways.get(line["reached"], False)
-    if not ways:
+    date, shows = lines[0]["measured_on"], [x for x in lines if bug in x["bugs"]]
+    if not shows:
         where = last_seen(bug, package) or where
         sentence = f"{len(lines)} functions were measured on {date}."
         return "not seen on these batches", f"{sentence} Last seen in {where}."
-    reached = "; ".join(
-        f"`{way}` ({'the default' if default else 'opt-in'})"
-        for way, default in ways.items()
-    )
-    sentence = f"Measured on {date}, with {reached}."
+    defaults = {line["reached"] for line in shows if line["default"]}
+    ways = [
+        f"`{way}` ({'the default' if way in defaults else 'opt-in'})"
+        for way in dict.fromkeys(line["reached"] for line in shows)
+    ]
+    sentence = f"Measured on {date}, with {'; '.join(ways)}."
     if "fixed" in record_of(bug).status:
         sentence += " The report is marked fixed; this release shows it."
     return "seen", sentence
@@ -177,7 +172,7 @@ def affected_bugs() -> None:
 def _release(key: str, likely: Sequence[str] = ()) -> tuple[str, str]:
     """A package, first a likely one, and a version, as chosen or typed."""
     packages = list(dict.fromkeys(line["package"] for line in measured()))
-    first = packages.index([*likely, *packages][0])
+    first = packages.index((*likely, *packages)[0])
     trainer, release = st.columns(2)
     package = trainer.selectbox("Trainer", packages, first, key=key)
     choices = [*reversed(versions(package))]
@@ -191,7 +186,6 @@ def _release(key: str, likely: Sequence[str] = ()) -> tuple[str, str]:
 
 
 def take_home(draft: Draft) -> None:
-    """The section. Links and files are made when they are asked for."""
     state, name = draft.state, draft.scenario.name
     query, single = encode(state, covered=True), len(state.bugs) == 1
     text = "Test and scenario file need exactly one bug."

@@ -38,11 +38,10 @@ def opened(draft: Draft) -> None:
         return
     row, names = draft.shown_row, draft.scenario.engine_names
     functions = [getattr(engine, stage) for engine in (CORRECT, draft.swap.engine)]
-    sentences = [words.plain(first_sentence(function)) for function in functions]
-    if len({*functions}) == 1:
-        text = sentences[0]
-    else:
-        text = "  \n".join(f"{name}: {line}" for name, line in zip(names, sentences))
+    correct, faulty = (words.plain(first_sentence(f)) for f in functions)
+    text = f"{names[0]}: {correct}  \n{names[1]}: {faulty}"
+    if functions[0] is functions[1]:
+        text = correct
     text = words.titled(f"The stage `{stage}`", text, level=3)
     left, right = st.columns([13, 11], gap="large")
     with left:
@@ -79,28 +78,25 @@ def step(draft: Draft, by: int) -> None:
 def _numbers(draft: Draft, stage: str) -> None:
     """Both engines' results of one stage, row by row; of the loss, by its parts."""
     panel, names = stage_panel(draft.comparison, stage), draft.scenario.engine_names
-    head, digits, selected = ["row", "prompt"], 3, draft.row
+    head, digits, selected, body = ["row", "prompt"], 3, draft.row, []
     labels = [[str(row), prompt] for row, prompt in enumerate(draft.prompts)]
     if stage == "loss":
         head, digits, selected = [""], 6, -1
         labels = [[part] for part in PARTS_OF_LOSS.values()]
-    body = [
-        [*label, *written(correct, faulty, digits), "≠" if differs else ""]
-        for label, correct, faulty, differs in zip(
-            labels, panel.correct, panel.faulty, panel.differs
-        )
-    ]
+    results = zip(labels, panel.correct, panel.faulty, panel.differs)
+    for label, correct, faulty, differs in results:
+        texts = written(correct, faulty, digits)
+        body.append([*label, *texts, "≠" if differs else ""])
     numbers = (len(head), len(head) + 1)
     table([*head, *names, ""], body, numbers=numbers, selected=selected)
 
 
 def workings(draft: Draft) -> None:
     """The selected row's formula with its numbers; what differs is bold."""
-    row, names = draft.shown_row, draft.scenario.engine_names
+    row, names, html = draft.shown_row, draft.scenario.engine_names, ""
     whose = " of your edited batch" if draft.edited else ""
     st.markdown(words.titled(f"Row {row}{whose} in numbers", level=3))
     sides = zip(names, ("correct", "faulty"), worked(draft.comparison, row))
-    html = ""
     for name, engine, (first, *others) in sides:
         mark = f'<i class="gb-{engine}" role="img" aria-label="{safe(name)}"></i>'
         more = "".join(f"<small>{_marked(line)}</small>" for line in others)
@@ -148,7 +144,6 @@ def _tokens(comparison: Comparison, row: int, names: tuple[str, str]) -> None:
 
 
 def deeper(draft: Draft) -> None:
-    """The section: its parts, folded."""
     for title, name, part in (
         ("The smallest batch that shows the bug", "shrink", _smallest),
         ("Which row's reward moves which row's advantage", "influence", _influence),
@@ -211,7 +206,7 @@ def _influence(draft: Draft) -> None:
     st.markdown(leak)
 
     def frames() -> dict[str, pd.DataFrame]:
-        """Both engines' matrices: a line a moved row, a column a row that moves it."""
+        """A line for each row that is moved, a column for each that moves it."""
         sides = zip(names, (maps.correct.tolist(), maps.faulty.tolist()))
         return {
             f"{name}: row moved, by row": pd.DataFrame(matrix).map(settled)

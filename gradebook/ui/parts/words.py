@@ -27,7 +27,6 @@ def titled(title: str, text: str = "", level: int = 2) -> str:
 
 
 def safe(text: object) -> str:
-    """Text for HTML."""
     return html.escape(str(text))
 
 
@@ -43,9 +42,6 @@ TERMS = {
     "kept": "transitions that are left after subsampling.",
     "transition": "one step of an episode: what the model saw and what it"
     " answered. An episode of several steps has several.",
-    "bnpo": "a loss that is averaged over all tokens that are trained, so"
-    " leaving rows out makes the other tokens weigh more.",
-    "residual": "the largest difference between a logged number and the computed one.",
     "EOS": "the end-of-sequence token. A rollout without it was cut off.",
     "KL": "a term of the loss that grows as the policy moves away from the"
     " reference model.",
@@ -53,7 +49,6 @@ TERMS = {
     "response mask": "which tokens of a row are trained.",
     "estimator": "a named way to compute advantages: a baseline, a scale and"
     " what becomes of lone rows.",
-    "subsampling": "training on some of the transitions, drawn at random.",
     "outlier": "a reward far from all others.",
     "stride": "a block of equally many rows, cut by position.",
 }
