@@ -137,8 +137,6 @@ for a row without it."""
 def _bounds(condition: case.Bounds, attempt: Attempt) -> str:
     words, measure = QUANTITIES[condition.of]
     values = torch.as_tensor(measure(attempt)).expand(attempt.batch.rows).tolist()
-    rows = condition.some if condition.every is None else condition.every
-    assert rows is not None  # one of them, as the file was checked
     least, most = condition.least, condition.most
 
     def outside(value: float) -> float:
@@ -152,12 +150,12 @@ def _bounds(condition: case.Bounds, attempt: Attempt) -> str:
 
     distances = [
         (outside(values[row]), row)
-        for row in rows_of(rows, attempt.batch)
+        for row in rows_of(condition.rows, attempt.batch)
         if not math.isnan(values[row])
     ]
     if not distances:
         return f"No row has a {words}."
-    distance, row = min(distances) if condition.every is None else max(distances)
+    distance, row = (max if condition.every else min)(distances)
     if distance <= 0:
         return ""
     where = "" if condition.of in case.OF_BATCH else f" of row {row}"
@@ -199,7 +197,7 @@ def missing_of(condition: case.Condition, attempt: Attempt) -> str:
         stage = "advantage" if rows_differ else "gradient"
         return f"The engines still differ in the {stage}."
     differs = both.differs(condition.of)
-    if any(differs[row] for row in rows_of(condition.some, batch)):
+    if any(differs[row] for row in rows_of(condition.rows, batch)):
         return ""
     return f"None of these rows has another faulty {condition.of}."
 

@@ -67,22 +67,16 @@ which every row counts."""
 
 @dataclass(frozen=True, kw_only=True)
 class Bounds(Part):
-    """A number of some rows, or of every one of them, is at least `least`, at
+    """A number of one of the rows, or of `every` one, is at least `least`, at
     most `most`, or one of `among`. Rows without the number are left out."""
 
     kind: Literal["bounds"]
     of: Annotated[str, one_of(*OF_ENGINES, *OF_MOVES, *OF_ROWS, *OF_BATCH)]
-    some: ChosenRows | None = None
-    every: ChosenRows | None = None
+    rows: ChosenRows
+    every: Flag = False
     least: Number | None = None
     most: Number | None = None
     among: tuple[Number, ...] = ()
-
-    def __post_init__(self) -> None:
-        named = [key for key in ("some", "every") if getattr(self, key) is not None]
-        if len(named) != 1:
-            both = " and ".join(named) or "neither"
-            raise GradebookError(expected="either some or every", found=both)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,7 +94,7 @@ class Differ(Part):
 
     kind: Literal["differ"]
     of: Literal["advantage", "gradient"] = "advantage"
-    some: ChosenRows = "all"
+    rows: ChosenRows = "all"
 
 
 @dataclass(frozen=True, kw_only=True)

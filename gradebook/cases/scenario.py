@@ -9,7 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, replace
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import Annotated, cast
+from typing import Annotated, Any, cast
+
+from pydantic import model_validator
 
 from gradebook.bugs import BUGS, Swap, swap, swaps
 from gradebook.cases import case as parts
@@ -80,6 +82,17 @@ class Scenario(Reported):
     plan: schema.Lesson | None = None
     challenges: Annotated[tuple[parts.Challenge, ...], schema.between(1)] = ()
 
+    @model_validator(mode="before")
+    @classmethod
+    def _with_main(cls, document: dict[str, Any]) -> dict[str, Any]:
+        """The file's keys and values; of a variant with those FROM_MAIN."""
+        bug, named = document.get("bug", ""), document["name"].partition("-")[0]
+        choice(bug, [named] if named in BUGS else BUGS, "bug")
+        if document["name"] == bug:
+            return document
+        main = load(bug)
+        return {key: getattr(main, key) for key in FROM_MAIN} | document
+
     def __post_init__(self) -> None:
         self.batch()
         schema.check_index("focus", self.focus, len(self.rows), "rows")
@@ -140,17 +153,21 @@ def load(name_or_path: str | Path) -> Scenario:
     text = str(name_or_path)
     if isinstance(name_or_path, Path) or text.endswith(".toml") or "/" in text:
         return _read(Path(text))
-    return _shipped(FOLDER / f"{choice(name_or_path, names(), 'scenario')}.toml")
+    return _shipped(name_or_path)
+
+
+def _read(path: Path) -> Scenario:
+    return schema.read_part(Scenario, path, name=path.stem, path=path)
+
+
+@cache
+def _shipped(name: str) -> Scenario:
+    return _read(FOLDER / f"{choice(name, names(), 'scenario')}.toml")
 
 
 def names() -> tuple[str, ...]:
     """The shipped scenarios, each bug's main one first."""
-    return _listed(FOLDER, FOLDER.stat().st_mtime_ns)
-
-
-@lru_cache(maxsize=1)
-def _listed(folder: Path, changed: int) -> tuple[str, ...]:
-    stems = [path.stem for path in folder.glob("*.toml")]
+    stems = [path.stem for path in FOLDER.glob("*.toml")]
     return tuple(sorted(stems, key=lambda stem: (stem not in BUGS, stem)))
 
 
@@ -163,25 +180,10 @@ def variants(bug: str) -> tuple[Scenario, ...]:
     return tuple(cases)
 
 
+@cache
 def combinations() -> tuple[Scenario, ...]:
     """The sandbox's cases with bugs that a trainer had at the same time."""
-    return tuple(map(_shipped, sorted(FOLDER.glob("sandbox/*-with_*.toml"))))
-
-
-def _read(path: Path) -> Scenario:
-    try:
-        document = schema.read_toml(path)
-        bug, named = document.get("bug", ""), path.stem.partition("-")[0]
-        choice(bug, [named] if named in BUGS else BUGS, "bug")
-        if path.stem != bug:
-            main = load(bug)
-            document = {n: getattr(main, n) for n in FROM_MAIN} | document
-        return schema.read_document(Scenario, document, name=path.stem, path=path)
-    except GradebookError as error:
-        raise error.inside(str(path)) from None
-
-
-_shipped = cache(_read)
+    return tuple(map(_read, sorted(FOLDER.glob("sandbox/*-with_*.toml"))))
 
 
 # The record of a bug: its stage comes from gradebook/bugs/<bug>.py, all else from the

@@ -75,9 +75,7 @@ def read(kind: Any, value: Any) -> Any:
     raise GradebookError(message, key=key)
 
 
-def read_toml(path: Path) -> dict[str, Any]:
-    """The file's keys and values, as TOML reads them. Raises GradebookError
-    where it cannot be read, or is no TOML."""
+def _toml(path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(path.read_bytes().decode())
     except OSError as error:
@@ -87,18 +85,14 @@ def read_toml(path: Path) -> dict[str, Any]:
         raise GradebookError(expected="TOML in UTF-8", found=str(error)) from None
 
 
-def read_document(part: type[T], document: dict[str, Any], **others: Any) -> T:
-    """The keys and values of a file as a part; `others` are fields that no file
-    has. Raises GradebookError."""
-    for key in others.keys() & document:
-        raise GradebookError("Unexpected keyword argument", key=key)
-    return read(part, document | others)
-
-
-def read_part(part: type[T], path: Path, **others: Any) -> T:
-    """The file as a part. Raises GradebookError with file, key and row."""
+def read_part(part: type[T], path: Path, /, **others: Any) -> T:
+    """The file as a part; `others` are fields that no file has. Raises
+    GradebookError with file, key and row."""
     try:
-        return read_document(part, read_toml(path), **others)
+        document = _toml(path)
+        for key in others.keys() & document:
+            raise GradebookError("Unexpected keyword argument", key=key)
+        return read(part, document | others)
     except GradebookError as error:
         raise error.inside(str(path)) from None
 

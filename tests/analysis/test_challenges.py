@@ -70,7 +70,7 @@ def test_every_bug_has_three_or_more(bug):
 ELSE = "Something else was edited."
 A_ROW = Change(add_row={"prompt": "A", "reward": 1.0, "eos": True, "mask": [1, 0, 0]})
 DDOF, SWAPPED = Change(setting="ddof", value=0), Change(order=(1, 0))
-ALWAYS = {"kind": "bounds", "of": "rows", "every": "all", "least": 0}
+ALWAYS = {"kind": "bounds", "of": "rows", "rows": "all", "least": 0}
 
 
 @pytest.mark.parametrize(
@@ -122,25 +122,25 @@ def bounds(of, **limits):
     [
         ({"kind": "agree", "within": 1.51}, ""),
         ({"kind": "agree", "within": 1.4}, "in the advantage"),
-        (bounds("faulty", every=[8, 9, 10], most=-0.4), ""),
-        (bounds("faulty", every=[8, 9, 10], most=-0.5), "row 10 is −0.4797"),
-        (bounds("faulty", some=[9, 10], most=-0.5), "row 9 is −0.4999"),
-        (bounds("correct size", every="all", most=1.2), "row 5 is 1.24"),
-        (bounds("correct", every=[12], most=0), "No row has a correct advantage."),
-        (bounds("ratio", every=[10], most=-0.4), ""),
-        (bounds("ratio", every=[8], least=0.53), "row 8 is 0.5201"),
-        (bounds("ratio", some=[11], least=1), "No row has a ratio"),
-        (bounds("ratio", some="best", most=-0.001), ""),
-        (bounds("reward", every=[1], among=[0, 1]), "The reward of row 1 is −0.5."),
-        (bounds("rows", every="all", most=11), "number of rows is 12"),
-        (bounds("pieces", every="all", least=2), "row 11 is 1"),
-        (bounds("loss ratio", every="all", most=0), "No row has a ratio"),
-        (bounds("faulty shift", every="all", most=0), ""),
+        (bounds("faulty", rows=[8, 9, 10], every=True, most=-0.4), ""),
+        (bounds("faulty", rows=[8, 9, 10], every=True, most=-0.5), "row 10 is −0.4797"),
+        (bounds("faulty", rows=[9, 10], most=-0.5), "row 9 is −0.4999"),
+        (bounds("correct size", rows="all", every=True, most=1.2), "row 5 is 1.24"),
+        (bounds("correct", rows=[12], most=0), "No row has a correct advantage."),
+        (bounds("ratio", rows=[10], most=-0.4), ""),
+        (bounds("ratio", rows=[8], least=0.53), "row 8 is 0.5201"),
+        (bounds("ratio", rows=[11], least=1), "No row has a ratio"),
+        (bounds("ratio", rows="best", most=-0.001), ""),
+        (bounds("reward", rows=[1], among=[0, 1]), "The reward of row 1 is −0.5."),
+        (bounds("rows", rows="all", most=11), "number of rows is 12"),
+        (bounds("pieces", rows="all", every=True, least=2), "row 11 is 1"),
+        (bounds("loss ratio", rows="all", most=0), "No row has a ratio"),
+        (bounds("faulty shift", rows="all", every=True, most=0), ""),
         ({"kind": "equal", "column": "reward", "rows": [11]}, ""),
         ({"kind": "equal", "column": "reward"}, "different values in one prompt"),
         ({"kind": "equal", "column": "tokens", "equal": False}, "equal values in each"),
-        ({"kind": "differ", "some": "whole"}, ""),
-        ({"kind": "differ", "some": [0, 7]}, "None of these rows"),
+        ({"kind": "differ", "rows": "whole"}, ""),
+        ({"kind": "differ", "rows": [0, 7]}, "None of these rows"),
         ({"kind": "crash"}, "The faulty engine still runs."),
     ],
 )
@@ -151,26 +151,26 @@ def test_a_condition_holds_or_says_what_is_missing(condition, part):
 
 def test_a_loss_a_gradient_and_whole_prompts_are_judged_too():
     # The faulty loss is 10 tokens of KL, the correct one 6.
-    ratio = bounds("loss ratio", every="all", least=1.66, most=1.67)
+    ratio = bounds("loss ratio", rows="all", least=1.66, most=1.67)
     assert judged("zero_std_kl", [], ratio) == ""
     differ = {"kind": "differ", "of": "gradient"}
-    assert judged("zero_std_kl", [], {**differ, "some": [0, 1]}) == ""
-    assert "gradient" in judged("zero_std_kl", [], {**differ, "some": [2, 3]})
-    whole = {"kind": "differ", "some": "whole"}
+    assert judged("zero_std_kl", [], {**differ, "rows": [0, 1]}) == ""
+    assert "gradient" in judged("zero_std_kl", [], {**differ, "rows": [2, 3]})
+    whole = {"kind": "differ", "rows": "whole"}
     assert "None of these" in judged("rejected_rows", [], whole)
 
 
 def test_a_shift_follows_its_row_through_edits():
     # Row 11 at -100: the stride of rows 8 to 11 has mean -24.25.
     lower = [reward(11, -100.0)]
-    moved = bounds("faulty shift", every=[8, 9, 10], least=0.99)
+    moved = bounds("faulty shift", rows=[8, 9, 10], every=True, least=0.99)
     assert judged("partial_groups", lower, moved) == ""
-    still = bounds("correct shift", every="all", most=0)
+    still = bounds("correct shift", rows="all", every=True, most=0)
     assert judged("partial_groups", lower, still) == ""
     new = Change(add_row={"prompt": "E", "reward": 0.0})
     first = [new, Change(order=(12, *range(12)))]
     assert judged("partial_groups", first, still) == ""
-    moved = bounds("faulty shift", every=[0], least=0)
+    moved = bounds("faulty shift", rows=[0], least=0)
     assert "No row has" in judged("partial_groups", first, moved)
 
 

@@ -109,7 +109,7 @@ def _live(draft: Draft, task: Challenge) -> str:
             count = int((both.differs("advantage") | both.differs("gradient")).sum())
             return f"{counted(count, 'row')} {'differs' if count == 1 else 'differ'}"
         if isinstance(condition, Bounds) and condition.of in ADVANTAGES:
-            rows = condition.some or condition.every
+            rows = condition.rows
             row = rows[0] if isinstance(rows, tuple) else draft.scenario.focus
             if row >= both.batch.rows:
                 return f"no row {row}"
