@@ -38,7 +38,7 @@ class Comparison:
 
     @property
     def flips(self) -> Tensor:
-        """The advantage has the other sign in the faulty engine. bool [R]."""
+        """The faulty advantage has the other sign. bool [R]."""
         return formatting.flips(self.correct.advantage, self.faulty.advantage)
 
     def differs(self, stage: str) -> Tensor:
@@ -73,9 +73,8 @@ def compare(bug: Swap, batch: Batch) -> Comparison:
 
 
 def voters(batch: Batch, trace: Trace, row: int) -> list[int]:
-    """The rows whose scores entered the row's baseline, in order: of those that
-    count in its group, without the vote that speaks for the row where it is left
-    out: its own, or the one of its rollout."""
+    """The rows whose scores entered the row's baseline, in order. Where the row is
+    left out, so is the vote that speaks for it: its own, or that of its rollout."""
     baseline = batch.settings.baseline
     if baseline == "batch_mean":
         peers = batch.step_index == batch.step_index[row]
@@ -91,8 +90,8 @@ def voters(batch: Batch, trace: Trace, row: int) -> list[int]:
 
 
 def row_weight(batch: Batch, trace: Trace, row: int) -> float:
-    """How much each trained token of the row weighs in the loss; 0 for a row
-    without an advantage, which is not in the batch."""
+    """How much each trained token of the row weighs in the loss; 0 for a row that
+    has no advantage."""
     here = ~trace.advantage.isnan()
     if not bool(here[row]):
         return 0.0
@@ -103,6 +102,5 @@ def row_weight(batch: Batch, trace: Trace, row: int) -> float:
 
 
 def compared(state: State) -> Comparison:
-    """Both engines on the state's batch. Raises GradebookError where the
-    batch cannot be read or an engine cannot compute it."""
+    """Both engines on the state's batch. Raises GradebookError where one cannot."""
     return compare(swapped(state.bugs), state.batch())

@@ -17,7 +17,6 @@ from gradebook.engine.pipeline import CORRECT, STAGES, Trace, run
 GAMMA = 0.99
 """NormalizeReward's discount, by default."""
 
-
 OF_STEP: Mapping[str, Callable[[Batch, Trace], Tensor]] = {
     "batch_scale": lambda batch, trace: trace.scale[:1],
     "mean_over_rows": lambda batch, trace: trace.advantage.mean(),
@@ -57,18 +56,14 @@ FORMULAS: Mapping[str, Callable[[Batch], Tensor]] = {
     "centred_reward": lambda b: normalized_reward(b, centre=True),
 }
 
-
 SHOWN = (*STAGES, "gradient", "kl_gradient", *OF_STEP, *FORMULAS)
 """What evidence may show."""
 
 
 def numbers(evidence: Evidence, batch: Batch) -> Tensor:
-    """The evidence's numbers where the report's batch is `batch`. float or
-    int64, one a row, one a token, or one.
-
-    Raises GradebookError where the engine cannot compute the batch, and for what
-    evidence cannot show.
-    """
+    """The evidence's numbers where the report's batch is `batch`: float or int64, one
+    a row, one a token, or one. Raises GradebookError where the engine cannot compute
+    them, and for what evidence cannot show."""
     batch, show = evidence.batch(batch), choice(evidence.show, SHOWN, "show")
     if show in FORMULAS:
         return FORMULAS[show](batch)
@@ -82,23 +77,13 @@ def numbers(evidence: Evidence, batch: Batch) -> Tensor:
 
 
 def in_words(values: Tensor) -> str:
-    """Numbers as text: '+1.500, −0.500 ×3'. Equal neighbours stand once with
-    their count, and so does a pattern that fills a list of more than eight;
-    signs where one is negative, whole numbers as they are, and a decimal more
-    where one is below 0.1."""
+    """Numbers as text: '+1.500, −0.500 ×3'. Signs where one is negative, whole
+    numbers as they are, and a decimal more where one is below 0.1."""
     write = signed if bool((values < 0).any()) else plain
     small = bool(((values.abs() > DUST) & (values.abs() < 0.1)).any())
     texts = [
         str(value) if isinstance(value, int) else write(settled(value), 3 + small)
         for value in values.tolist()
     ]
-    count, times = len(texts), 1
-    for size in range(1, count if count > 8 else 0):
-        if count % size == 0 and texts == texts[:size] * (count // size):
-            texts, times = texts[:size], count // size
-            break
     runs = [(text, len(list(equal))) for text, equal in groupby(texts)]
-    if len(runs) == 1 and count > 1:
-        return f"{runs[0][0]} ×{count}"
-    sequence = ", ".join(text if n == 1 else f"{text} ×{n}" for text, n in runs)
-    return sequence if times == 1 else f"{times} times: {sequence}"
+    return ", ".join(text if n == 1 else f"{text} ×{n}" for text, n in runs)

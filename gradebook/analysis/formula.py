@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import lru_cache
-from pathlib import Path
 from typing import TypeAlias
 
 from gradebook.analysis.comparison import Comparison, same, voters
@@ -21,7 +20,7 @@ from gradebook.engine.pipeline import Trace
 
 @dataclass(frozen=True)
 class Part:
-    """A piece of a formula; `differs` from the other engine's."""
+    """A piece of a formula, and whether it differs from the other engine's."""
 
     text: str
     differs: bool = False
@@ -151,9 +150,8 @@ def _scale(batch: Batch, trace: Trace, row: int) -> str:
 
 
 def _advantage(comparison: Comparison, trace: Trace, row: int) -> Line:
-    """The second step from standardized to advantage: the same straight line,
-    (standardized - m) / s, for every row of the step, read off the two rows that
-    are farthest apart; without it where rows do not tell."""
+    """The second step: the straight line (standardized - m) / s of the whole training
+    step, read off the two rows that are farthest apart, where they tell it."""
     batch = comparison.batch
     before = _number(comparison, trace, "standardized", row)
     after = _number(comparison, trace, "advantage", row)
@@ -176,7 +174,7 @@ def _advantage(comparison: Comparison, trace: Trace, row: int) -> Line:
 
 @dataclass(frozen=True)
 class CodeLine:
-    """A line of source: its number in the file, 0 for a gap."""
+    """A line of source; its number in the file is 0 for a gap."""
 
     number: int
     text: str
@@ -185,7 +183,7 @@ class CodeLine:
 
 @dataclass(frozen=True)
 class Listing:
-    """A function's code without its docstring, from its own file."""
+    """A function's code without its docstring."""
 
     file: str
     lines: tuple[CodeLine, ...]
@@ -214,11 +212,11 @@ def beside(
         height = max(len(left), len(right))
         for side in (left, right):
             side += [CodeLine(0, "", True)] * (height - len(side))
-    return Listing(_file(correct), tuple(left)), Listing(_file(faulty), tuple(right))
+    files = [f"{f.__module__.replace('.', '/')}.py" for f in (correct, faulty)]
+    return Listing(files[0], tuple(left)), Listing(files[1], tuple(right))
 
 
 def _code(function: Callable[..., object]) -> list[tuple[int, str]]:
-    """Numbered lines of the function, the docstring left out."""
     lines, start = inspect.getsourcelines(function)
     tree = ast.parse("".join(lines)).body[0]
     assert isinstance(tree, ast.FunctionDef)
@@ -227,8 +225,3 @@ def _code(function: Callable[..., object]) -> list[tuple[int, str]]:
         doc = tree.body[0]
         del numbered[doc.lineno - 1 : doc.end_lineno]
     return numbered
-
-
-def _file(function: Callable[..., object]) -> str:
-    path = Path(inspect.getsourcefile(function) or "")
-    return path.relative_to(Path(__file__).parents[2]).as_posix()

@@ -17,13 +17,9 @@ from gradebook.engine.pipeline import CORRECT, Engine, run
 
 
 class Influences(NamedTuple):
-    """How each row's advantage moves when another row's reward is replaced
-    (`replacements`), in both engines, and what of it is a leak. float [R, R].
-
-    correct, faulty  the advantage less the one with the other reward; NaN in the
-                     line of a row without an advantage
-    leaked           as `leaks` finds it
-    """
+    """Of both engines, how each row's advantage moves when another row's reward is
+    replaced: the advantage less the one with the other reward, NaN in the line of a
+    row without an advantage; and what of it is a leak. float [R, R]."""
 
     correct: Tensor
     faulty: Tensor
@@ -31,20 +27,18 @@ class Influences(NamedTuple):
 
 
 def influences(engine: Engine, batch: Batch) -> Influences:
-    """Both maps: of the correct engine and of the faulty `engine`. Raises
-    GradebookError where an engine cannot run."""
+    """Raises GradebookError where the correct engine or `engine` cannot run."""
     correct, _ = influence(CORRECT, batch)
     faulty, advantage = influence(engine, batch)
     return Influences(correct, faulty, leaks(batch, faulty - correct, advantage))
 
 
 def leaks(batch: Batch, gap: Tensor, advantage: Tensor) -> Tensor:
-    """The gap, faulty minus correct influence, where a row has none to have: across
-    prompts, and in the column of a row without credit. Else 0, also where the change
-    does not show in the printed faulty advantage, float [R]. float [R, R].
+    """The gap, faulty minus correct influence, across prompts and in the column of a
+    row without credit; 0 elsewhere, and where it does not show in the printed faulty
+    advantage, float [R]. float [R, R].
 
-    The difference, since some estimators couple prompts by design; elsewhere the
-    correct influence is exactly 0 there.
+    It is the difference, since some estimators couple prompts by design.
     """
     suspect = ~own_prompt(batch) | ~CORRECT.credited(batch)
     gap, now = gap.nan_to_num(0, 0, 0), advantage[:, None].nan_to_num(0, 0, 0)
@@ -62,12 +56,9 @@ def influence(engine: Engine, batch: Batch) -> tuple[Tensor, Tensor]:
 
 
 def replacements(batch: Batch) -> Tensor:
-    """What each reward is changed to: the mean of the raw rewards of its
-    siblings, the other rows of its prompt and step that count in the correct
-    engine; 0 for a row that has none.
-
-    float [R]. Equal siblings give exactly their reward, without rounding.
-    """
+    """What each reward is changed to: the mean of the raw rewards of its siblings, the
+    other rows of its prompt and step that count in the correct engine, and exactly
+    their reward where they are equal; 0 without siblings. float [R]."""
     if not batch.rows:
         return batch.reward
     counted = CORRECT.counted(batch, CORRECT.credited(batch))

@@ -17,17 +17,15 @@ from gradebook.core.errors import GradebookError
 from gradebook.core.formatting import DUST
 
 MOST_RUNS = 2000
-"""Candidates tried at most; a run of both engines takes about a
-millisecond on a dozen rows."""
+"""Candidates tried at most; one of a dozen rows takes about a millisecond."""
 EXPLOSION = 100.0
 """A faulty advantage so many times the correct one is a way of its own."""
 
 
 def shrink(state: State) -> Iterator[State]:
     """Reductions of `state`, each smaller or rounder than the last, in which the
-    selected row shows the bug in the same way, or where it does not, the row with the
-    largest difference. None where the batch hides the bug. Raises GradebookError
-    where the batch itself cannot be read."""
+    selected row shows the bug in the same way; where it shows none, the row with the
+    largest difference. Raises GradebookError where the batch cannot be read."""
     comparison = compared(state)
     telling = [r for r in range(state.rows) if way(comparison, r) is not None]
     if not telling:
@@ -45,9 +43,8 @@ def shrink(state: State) -> Iterator[State]:
             return False
 
     def smaller() -> State | None:
-        reductions = chain(
-            fewer_rows(state), plainer_rows(state), rounder_numbers(state)
-        )
+        steps = (fewer_rows, plainer_rows, rounder_numbers)
+        reductions = chain.from_iterable(step(state) for step in steps)
         return next((c for c, _ in zip(reductions, runs) if shows(c)), None)
 
     while reduced := smaller():
@@ -56,10 +53,9 @@ def shrink(state: State) -> Iterator[State]:
 
 
 def way(comparison: Comparison, row: int) -> tuple[object, ...] | None:
-    """How a row shows the bug: the signs of both advantages, whether the
-    faulty one explodes or is the larger, and whether the row is compared with
-    another one. Where the advantages agree, whether each engine has a
-    gradient there. None where the row does not show the bug."""
+    """How a row shows the bug: the signs of both advantages, whether the faulty one
+    explodes or is the larger, and whether the row is compared with another one. Where
+    the advantages agree, whether each engine has a gradient. None where all agrees."""
     traces = comparison.correct, comparison.faulty
     correct, faulty = (float(trace.advantage[row]) for trace in traces)
     group = comparison.correct.group
@@ -75,8 +71,8 @@ def way(comparison: Comparison, row: int) -> tuple[object, ...] | None:
 
 
 def fewer_rows(state: State) -> Iterator[State]:
-    """The rows of a prompt less; then blocks of rows: halves, quarters, .. single
-    ones. Where fewer rows are left than a group has, groups of that many too."""
+    """Without a prompt; then without half of the rows, a quarter, .. a single one.
+    Where fewer rows are left than a group has, groups of that many too."""
     rows, labels = range(state.rows), state.table["prompt"]
     blocks = [
         [row for row in rows if labels[row] == label]
@@ -98,7 +94,6 @@ def fewer_rows(state: State) -> Iterator[State]:
 
 
 def plainer_rows(state: State) -> Iterator[State]:
-    """Fewer tokens, and every row finished."""
     table, width = state.table, state.table.width
     for tokens in sorted({1, width // 2, width - 1} & set(range(1, width))):
         yield replace(state, table=table.resized(tokens))
@@ -113,8 +108,7 @@ def plainer_rows(state: State) -> Iterator[State]:
 
 
 def rounder_numbers(state: State) -> Iterator[State]:
-    """Rewards as round as can be, and one log-probability for all tokens of
-    a row."""
+    """Rounder rewards, and one log-probability for all tokens of a row."""
     halves = [sign * n / 2 for n in range(11) for sign in (1, -1)]
     for name in ("reward", *LISTS):
         for row, cell in enumerate(state.table.cells.get(name, ())):

@@ -1,7 +1,5 @@
 """The tables of a scenario file, with the types of their keys."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -123,10 +121,9 @@ Condition = Annotated[
 
 @dataclass(frozen=True, kw_only=True)
 class Change(Part):
-    """A step of a solution: a cell of a row and column has another value, or a
-    setting has; a row is added at the end, or removed; or the rows are in
-    another order, each by its number before. An added row has the last one's cells
-    where it names none."""
+    """A step of a solution: a cell of a row and column has another value, or a setting
+    has; a row is added at the end, with the last one's cells where it names none; a row
+    is removed; or the rows are in another order, each by its number before."""
 
     row: Whole = -1
     column: Annotated[str, one_of(*COLUMNS)] | None = None

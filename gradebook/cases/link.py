@@ -45,8 +45,7 @@ KEYS = ("v", "s", "open", "bugs", "row", *Settings().keys(), "t")
 
 @dataclass(frozen=True, eq=False)
 class Decoded:
-    """What a link says. With a `problem`, a sentence on what was not understood,
-    the state is the case's own."""
+    """What a link says. With a `problem`, told in words, the state is the case's."""
 
     state: State
     covered: bool
@@ -54,7 +53,6 @@ class Decoded:
 
 
 def encode(state: State, covered: bool) -> dict[str, str]:
-    """The state's query parameters."""
     name, origin = state.scenario.name, start(state.scenario)
     now, then = _texts(state), _texts(origin)
     query = {"v": VERSION, "s": name}
@@ -90,13 +88,12 @@ def excess(query: Mapping[str, str]) -> str:
 
 
 def in_words(key: str, expected: str, found: str, then: str) -> str:
-    """What is wrong with a link, and what is done about it."""
     return f"In this link {shown(key)} should be {expected}, but is {found}; {then}."
 
 
 def decode(query: Mapping[str, str], default: str = "") -> Decoded:
-    """The state that a link's query parameters describe; other parameters are passed
-    over. Never raises. `default` is the case of a link that names none."""
+    """The state that a link's query parameters describe. Never raises, and passes over
+    other parameters. `default` is the case of a link that names none."""
     link = {key: text for key, text in query.items() if key in KEYS}
     for key, (setting, values) in RENAMED.items():
         if key in query:
@@ -121,8 +118,8 @@ def decode(query: Mapping[str, str], default: str = "") -> Decoded:
 
 
 def _state(link: Mapping[str, str], origin: State) -> State:
-    """The case's own state with the link's differences laid over. Raises
-    GradebookError with the link's key, or the place in its table."""
+    """The case's own state with the link's differences. Raises GradebookError with
+    the link's key, or the place in its table."""
     table = unpack(link["t"], origin.table) if "t" in link else origin.table
     rows = len(table)
     row = link.get("row", str(min(origin.row, rows - 1)))
@@ -152,7 +149,6 @@ def _state(link: Mapping[str, str], origin: State) -> State:
 
 
 def pack(table: Table, original: Table) -> str:
-    """The table's differences from `original` as text, '' for none."""
     if table == original:
         return ""
     differences: dict[str, Any] = {"c": {}}
@@ -173,7 +169,6 @@ def pack(table: Table, original: Table) -> str:
 
 
 def _base(original: Table, headers: Iterable[str], rows: int) -> dict[str, list[Any]]:
-    """The case's cells on another number of rows and columns."""
     cells = original.extended(rows).cells
     empty = {header: (False if is_flag(header) else "",) * rows for header in headers}
     return {header: list(cells.get(header, empty[header])) for header in headers}
@@ -185,8 +180,8 @@ def _json(value: Any) -> bytes:
 
 
 def unpack(text: str, original: Table) -> Table:
-    """The table that `text` describes. Raises GradebookError where Gradebook did not
-    write it, and with its place in the table as key where a cell cannot be read."""
+    """Raises GradebookError where Gradebook did not write `text`, and with its place
+    in the table as key where a cell cannot be read."""
     try:
         return Table.of_columns(_unpacked(text, original))
     except GradebookError as error:

@@ -7,8 +7,6 @@ which order, so a link with the seed replays the game. Nothing in the seed says
 which report is a bug.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
@@ -21,89 +19,6 @@ from gradebook.cases.scenario import FOLDER as SCENARIOS
 from gradebook.cases.scenario import PlainCase, Scenario, load
 from gradebook.core.batch import Batch
 from gradebook.core.errors import GradebookError
-
-ROUNDS = 12
-"""Reports of a game."""
-CHOICES = ("A bug", "Not a bug")
-AGREED = ("fixed", "open")
-"""The statuses of reports that nobody disputes."""
-
-
-@dataclass(frozen=True)
-class Report:
-    """A report to judge. Its `source` is a bug's scenario, or a false alarm.
-
-    number  its place in the game, from 0
-    seed    of the game
-    """
-
-    number: int
-    seed: str
-    source: Scenario | Alarm
-
-    @property
-    def is_bug(self) -> bool:
-        return isinstance(self.source, Scenario)
-
-    @property
-    def truth(self) -> int | None:
-        """The right answer, an index into CHOICES; None for a disputed report."""
-        if self.source.status == "disputed":
-            return None
-        return 0 if self.is_bug else 1
-
-    @property
-    def picture(self) -> str:
-        """What the board shows (Telltale.kind): advantages or gradients."""
-        source = self.source
-        return source.telltale.kind if isinstance(source, Scenario) else source.picture
-
-    @property
-    def question(self) -> str:
-        """The report's name in a room. It says nothing about the answer."""
-        return f"report-{self.seed}-{self.number}"
-
-    def case(self, answered: bool) -> PlainCase:
-        """The report's batch for a draft and a board. Before the answer it
-        names no bug, and a bug's batch is like any other."""
-        source = self.source
-        batch = (source.rows, source.settings, source.focus)
-        if not answered or isinstance(source, Alarm):
-            return PlainCase(self.question, f"Report {self.number + 1}", *batch)
-        return PlainCase(
-            f"{self.question}-answered",
-            source.title,
-            *batch,
-            bugs=source.bugs,
-            engine_names=source.engine_names,
-        )
-
-
-def game(seed: str) -> tuple[Report, ...]:
-    """The reports of a game, in order. About half are bugs."""
-
-    def shuffled(kind: str, sources: Iterable[Scenario | Alarm]) -> list[Any]:
-        return sorted(sources, key=lambda source: draw(seed, kind, source.name))
-
-    real = [case for case in map(load, BUGS) if case.status in AGREED]
-    bugs = ROUNDS // 2 + int(draw(seed, "share"), 16) % 3 - 1
-    lures = shuffled("alarm", alarms())[: ROUNDS - bugs]
-    chosen = shuffled("order", [*lures, *shuffled("bug", real)[:bugs]])
-    return tuple(Report(number, seed, source) for number, source in enumerate(chosen))
-
-
-def named(question: str) -> Report | None:
-    """The report that has this name in a room, if it is one's."""
-    _, seed, *_ = f"{question}-".split("-")
-    return next((r for r in game(seed) if r.question == question), None)
-
-
-def draw(*parts: str) -> str:
-    """Hex digits that look like chance, the same on every machine."""
-    return hashlib.sha256("\n".join(parts).encode()).hexdigest()
-
-
-# The false alarms, as data
 
 FOLDER = SCENARIOS / "alarms"
 
@@ -128,7 +43,6 @@ class Evidence(schema.Part):
     bug: schema.BugName = ""
 
     def batch(self, batch: Batch) -> Batch:
-        """The batch of this evidence, where the report's is `batch`."""
         if self.rows is not None:
             batch = self.rows.batch(batch.settings)
         return batch.under(replace(batch.settings, **self.settings))
@@ -136,8 +50,7 @@ class Evidence(schema.Part):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Alarm(schema.Reported):
-    """A report that looked like a bug and was none: the keys of its file,
-    and the file's name.
+    """A report that looked like a bug and was none: the keys of its file, and its name.
 
     teaser   one sentence that sets the scene, shown with the claim
     claim    what the report says is wrong
@@ -146,8 +59,7 @@ class Alarm(schema.Reported):
     picture  what the board shows: advantages, or the parts of the gradient
     note     what was inferred or emulated
 
-    Raises GradebookError where its batch, or one of its evidence, cannot be
-    read.
+    Raises GradebookError where a batch of it cannot be read.
     """
 
     name: str
@@ -179,3 +91,83 @@ def alarms() -> tuple[Alarm, ...]:
     """Every shipped false alarm. Raises GradebookError with file, key and row."""
     paths = sorted(FOLDER.glob("*.toml"))
     return tuple(schema.read_part(Alarm, path, name=path.stem) for path in paths)
+
+
+# The game
+
+
+ROUNDS = 12
+"""Reports of a game."""
+CHOICES = ("A bug", "Not a bug")
+AGREED = ("fixed", "open")
+"""The statuses of reports that nobody disputes."""
+
+
+@dataclass(frozen=True)
+class Report:
+    """A report to judge, at a place in the game of a seed. Its `source` is a bug's
+    scenario, or a false alarm."""
+
+    number: int
+    seed: str
+    source: Scenario | Alarm
+
+    @property
+    def is_bug(self) -> bool:
+        return isinstance(self.source, Scenario)
+
+    @property
+    def truth(self) -> int | None:
+        """The right answer, an index into CHOICES; None for a disputed report."""
+        if self.source.status == "disputed":
+            return None
+        return 0 if self.is_bug else 1
+
+    @property
+    def picture(self) -> str:
+        """What the board shows, as Telltale.kind."""
+        source = self.source
+        return source.telltale.kind if isinstance(source, Scenario) else source.picture
+
+    @property
+    def question(self) -> str:
+        """The report's name in a room. It says nothing about the answer."""
+        return f"report-{self.seed}-{self.number}"
+
+    def case(self, answered: bool) -> PlainCase:
+        """The report's batch. Before the answer it names no bug, and a bug's batch is
+        like any other."""
+        source = self.source
+        batch = (source.rows, source.settings, source.focus)
+        if not answered or isinstance(source, Alarm):
+            return PlainCase(self.question, f"Report {self.number + 1}", *batch)
+        return PlainCase(
+            f"{self.question}-answered",
+            source.title,
+            *batch,
+            bugs=source.bugs,
+            engine_names=source.engine_names,
+        )
+
+
+def game(seed: str) -> tuple[Report, ...]:
+    """The reports of a game, in order. About half are bugs."""
+
+    def shuffled(kind: str, sources: Iterable[Scenario | Alarm]) -> list[Any]:
+        return sorted(sources, key=lambda source: draw(seed, kind, source.name))
+
+    real = [case for case in map(load, BUGS) if case.status in AGREED]
+    bugs = ROUNDS // 2 + int(draw(seed, "share"), 16) % 3 - 1
+    lures = shuffled("alarm", alarms())[: ROUNDS - bugs]
+    chosen = shuffled("order", [*lures, *shuffled("bug", real)[:bugs]])
+    return tuple(Report(number, seed, source) for number, source in enumerate(chosen))
+
+
+def named(question: str) -> Report | None:
+    _, seed, *_ = f"{question}-".split("-")
+    return next((r for r in game(seed) if r.question == question), None)
+
+
+def draw(*parts: str) -> str:
+    """Hex digits that look like chance, the same on every machine."""
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()

@@ -7,7 +7,7 @@ type is a GradebookError with file, key, row and what is wrong.
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
-from functools import cache, lru_cache
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, cast
 
@@ -135,17 +135,16 @@ class Scenario(Reported):
     def batch(
         self, table: pd.DataFrame | None = None, settings: Settings | None = None
     ) -> Batch:
-        """The data frame of `table`, edited, or else the rows as the file
-        has them, as a batch. Raises GradebookError with column and row."""
+        """The edited data frame of `table`, or else the file's rows, as a batch. Raises
+        GradebookError with column and row."""
         cells = self.rows if table is None else Table.of_frame(table)
         return cells.batch(settings or self.settings)
 
 
 def load(name_or_path: str | Path) -> Scenario:
-    """A scenario, by its name in scenarios/ or by the path of its file.
-
-    A string with a slash or ending in .toml is a path. Raises GradebookError
-    with file, key, row, expected and found.
+    """A scenario, by its name in scenarios/ or by the path of its file: a string with a
+    slash or ending in .toml. Raises GradebookError with file, key, row, expected and
+    found.
 
     >>> load("partial_groups").title
     'Partial groups'
@@ -192,18 +191,16 @@ def combinations() -> tuple[Scenario, ...]:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Bug(Swap, parts.Record, Reported):
-    """A bug: its stage, both functions, its engine and what is known of it;
-    `controls` are the settings on its page."""
+    """A bug: its stage, both functions, its engine, what is known of it, and the
+    settings on its page."""
 
     controls: tuple[str, ...]
 
 
-@lru_cache
+@cache
 def bug(name: str) -> Bug:
-    """The record of the bug of that name.
-
-    Raises GradebookError for a name that is not in BUGS, and as `load`
-    does for the bug's scenario file.
+    """The record of a bug. Raises GradebookError for a name that is not in BUGS, and
+    as `load` does for the bug's scenario file.
 
     >>> "partial_groups" in BUGS
     True
@@ -216,7 +213,7 @@ def bug(name: str) -> Bug:
     return Bug(**vars(stage), **vars(main.record), **reported)
 
 
-@lru_cache
+@cache
 def by_trainer() -> dict[str, tuple[str, ...]]:
     """The bugs of each trainer that had some, in the alphabet's order."""
     trainers = {name: bug(name).trainers for name in BUGS}
@@ -224,7 +221,7 @@ def by_trainer() -> dict[str, tuple[str, ...]]:
     return {t: tuple(n for n in BUGS if t in trainers[n]) for t in each}
 
 
-@lru_cache
+@cache
 def by_stage() -> dict[str, tuple[str, ...]]:
     """The bugs of each stage, in the order of the stages; of some none."""
     return {s: tuple(n for n in BUGS if bug(n).stage == s) for s in STAGES}
@@ -235,13 +232,8 @@ def by_stage() -> dict[str, tuple[str, ...]]:
 
 @dataclass(frozen=True, eq=False)
 class PlainCase(schema.Part):
-    """A batch, and what it is called.
-
-    name      of its draft, its board and its widgets
-    title     what the board's picture is called
-    bugs      what the faulty engine has; () where there is only one engine
-    controls  the settings that the page has widgets for
-    """
+    """A batch with its name and title. `bugs` are those of the faulty engine, and
+    `controls` the settings that the page has widgets for."""
 
     name: str
     title: str
@@ -253,8 +245,8 @@ class PlainCase(schema.Part):
     engine_names: tuple[str, str] = ("correct", "faulty")
 
     def as_scenario(self) -> Scenario:
-        """The same case for functions that take a scenario but read only
-        what is declared here: State, Draft, view and link."""
+        """The same case for what reads no more of a scenario than is declared here:
+        State, Draft, view and link."""
         return cast(Scenario, self)
 
 

@@ -5,8 +5,6 @@ The tables of a file are dataclasses with annotated fields, which pydantic check
 Its first error becomes a GradebookError with key and row.
 """
 
-from __future__ import annotations
-
 import math
 import tomllib
 from dataclasses import dataclass
@@ -32,8 +30,8 @@ from gradebook.core.settings import Settings
 
 
 class Part:
-    """A table of a file, as a dataclass. Unknown keys, empty texts and numbers that
-    are not finite are errors."""
+    """A table of a file, as a dataclass. Unknown keys, empty texts and infinite numbers
+    are errors."""
 
     __pydantic_config__ = ConfigDict(
         extra="forbid",
@@ -51,10 +49,8 @@ adapter = cache(TypeAdapter)
 
 
 def read(kind: Any, value: Any) -> Any:
-    """`value`, as TOML reads it, checked as a `kind`: a part or a type.
-
-    Raises GradebookError with key, row, and what pydantic says.
-    """
+    """`value`, as TOML reads it, checked as a part or another type. Raises
+    GradebookError with key, row, and what pydantic says."""
     try:
         return adapter(kind).validate_python(value)
     except ValidationError as error:
@@ -101,7 +97,6 @@ def read_part(part: type[T], path: Path, /, **others: Any) -> T:
 
 
 def one_of(*options: str) -> AfterValidator:
-    """For text that is one of `options`."""
     return AfterValidator(lambda text: choice(text, options))
 
 
@@ -155,11 +150,8 @@ class Source(Part):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Reported(Part):
-    """What a report is about.
-
-    trainer   the trainers that it is about, joined by ", "
-    statuses  the status in each of these trainers, where they differ
-    """
+    """What a report is about: a trainer, or several joined by ", ", with the status in
+    each of them where they differ."""
 
     title: str
     trainer: str
@@ -173,8 +165,7 @@ class Reported(Part):
 
     @property
     def standing(self) -> str:
-        """Where the report stands: 'AReaL · fixed', or each trainer with its
-        own status, 'slime fixed · miles open'."""
+        """'AReaL · fixed', or where statuses differ 'slime fixed · miles open'."""
         if not self.statuses:
             return f"{self.trainer} · {self.status}"
         return " · ".join(map(" ".join, zip(self.trainers, self.statuses)))

@@ -5,14 +5,12 @@ and a link is a state written down. A state on a page is a valid batch: an edit
 that makes none is refused (gradebook.cases.edits).
 """
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from gradebook.cases.scenario import Scenario
 from gradebook.cases.table import Table
@@ -39,7 +37,7 @@ class State:
 
     @property
     def bug(self) -> str:
-        """The one bug. Raises GradebookError where there is none, or more."""
+        """Raises GradebookError where there is not exactly one."""
         if len(self.bugs) != 1:
             named = " and ".join(self.bugs) or "none"
             raise GradebookError(key="bugs", expected="exactly one bug", found=named)
@@ -50,10 +48,10 @@ class State:
         return len(self.table)
 
     def batch(self) -> Batch:
-        """The table as a batch. Raises GradebookError with its place."""
+        """Raises GradebookError with its place where the table makes none."""
         return self.table.batch(self.settings)
 
-    def same_batch(self, other: State) -> bool:
+    def same_batch(self, other: Self) -> bool:
         """Equal but for the selected row."""
         return replace(self, row=other.row) == other
 
@@ -84,9 +82,6 @@ TEXTS: Mapping[str, Mapping[str, str]] = tomllib.loads(
     Path(__file__).with_name("fields.toml").read_text("utf-8")
 )
 """Title and help of each setting, and of the estimator."""
-
-
-# Errors in words
 
 
 def title(key: str) -> str:

@@ -34,11 +34,8 @@ LISTS = of_kind("list")
 @dataclass(frozen=True)
 class Table:
     """Columns of cells by their headers: the names of a batch's columns, the
-    response mask token by token as t1 .. tT.
-
-    Raises GradebookError without prompt or reward, without rows, and where it is
-    too large.
-    """
+    response mask token by token as t1 .. tT. Raises GradebookError without prompt,
+    reward or rows, and where it is too large."""
 
     cells: Mapping[str, tuple[Cell, ...]]
 
@@ -53,8 +50,7 @@ class Table:
 
     @classmethod
     def of(cls, rows: Sequence[Mapping[str, Any]]) -> Table:
-        """A table of rows that have a batch's names, all the same: prompt, reward,
-        mask, .. Raises as `of_columns`."""
+        """A table of rows with the same of a batch's names. Raises as `of_columns`."""
         flat = list(map(_by_header, rows))
         first = flat[0] if flat else {}
         for name in first:
@@ -73,11 +69,8 @@ class Table:
     def of_columns(
         cls, columns: Mapping[str, Sequence[Any]], others: Mapping[str, Any] = {}
     ) -> Table:
-        """A table of columns by their headers, and of `others` that were read.
-
-        Raises GradebookError with header and row for a header that no batch has and
-        a cell that cannot be read.
-        """
+        """A table of columns by their headers, and of `others` that were read. Raises
+        GradebookError with header and row where no batch has them."""
         cells: dict[str, Any] = {**others, **columns}
         width = sum(header not in COLUMNS for header in cells)
         for header, values in columns.items():
@@ -132,7 +125,7 @@ class Table:
 
     @property
     def used_width(self) -> int:
-        """The width without the last tokens that no row learns from; 1 at least."""
+        """The width up to the last token that some row learns from; 1 at least."""
         used = (t + 1 for t in range(self.width) if True in self.cells[f"t{t + 1}"])
         return max(used, default=1)
 
@@ -157,17 +150,13 @@ class Table:
         }
 
     def batch(self, settings: Settings) -> Batch:
-        """The table as a batch. Raises GradebookError where it makes none."""
+        """Raises GradebookError where the table makes no batch."""
         return Batch(**self.values(), settings=settings)
 
     # Changing
 
-    def with_columns(self, columns: Mapping[str, Sequence[Any]]) -> Table:
-        """With these columns too. Raises as `of_columns`."""
-        return Table.of_columns(columns, self.cells)
-
     def with_cells(self, cells: Mapping[tuple[int, str], Any]) -> Table:
-        """The table with other cells, by row, and by header or column."""
+        """Other cells, by row, and by header or column."""
         columns: dict[str, list[Any]] = {}
         for (row, name), value in cells.items():
             by_header = _by_header({name: value})
@@ -176,7 +165,7 @@ class Table:
                 raise refuse(expected, len(by_header), name, row)
             for header, cell in by_header.items():
                 columns.setdefault(header, list(self.cells[header]))[row] = cell
-        return self.with_columns(columns)
+        return Table.of_columns(columns, self.cells)
 
     def take(self, rows: Iterable[int]) -> Table:
         chosen = list(rows)
@@ -187,8 +176,8 @@ class Table:
         return self.take(min(row, len(self) - 1) for row in range(count))
 
     def resized(self, width: int) -> Table:
-        """The table with `width` tokens a row. New ones are masked, and their
-        log-probability, which nothing reads, is -1."""
+        """The table with `width` tokens a row. New ones are masked, and have the
+        log-probability -1, which nothing reads."""
         masked = (False,) * len(self)
         columns = {h: c for h, c in self.cells.items() if column_of(h) != "mask"}
         for token in (f"t{t + 1}" for t in range(width)):
@@ -199,8 +188,8 @@ class Table:
         return Table.of_columns(columns)
 
     def with_every_column(self) -> Table:
-        """The table with every column of a batch. A new cell says what the
-        batch takes for a missing one; a new log-probability is -1."""
+        """The table with every column of a batch. A new cell says what the batch takes
+        for a missing one."""
         cells, rows = dict(self.cells), len(self)
         lists = [parts(cells[name][0]) for name in LISTS if name in cells]
         width = self.width or max(map(len, lists), default=1)

@@ -9,6 +9,7 @@ import torch
 from gradebook import GradebookError
 from gradebook.analysis.evidence import FORMULAS, in_words, numbers
 from gradebook.cases.reports import alarms
+from gradebook.cases.table import Table
 
 ALL = [
     pytest.param(alarm, at, id=f"{alarm.name}-{at}")
@@ -41,7 +42,9 @@ def test_the_numbers_follow_an_edited_batch():
     """1 1 0 0 instead of 1 0 0 1 0.5: a deviation of sqrt(1/3)."""
     (alarm,) = (a for a in alarms() if a.name == "extra_brackets")
     table = alarm.rows.take(range(4))
-    batch = table.with_columns({"reward": ["1", "1", "0", "0"]}).batch(alarm.settings)
+    batch = Table.of_columns({"reward": ["1", "1", "0", "0"]}, table.cells).batch(
+        alarm.settings
+    )
     for evidence in alarm.evidence:
         values = numbers(evidence, batch).tolist()
         assert values == pytest.approx([0.866, 0.866, -0.866, -0.866], abs=1e-3)
@@ -54,9 +57,8 @@ def test_the_numbers_follow_an_edited_batch():
         ([0.5, 0.5], "0.500 ×2"),
         ([0.0], "0.000"),
         ([0.0098] * 4, "0.0098 ×4"),
-        ([0.9, -0.9] * 8, "8 times: +0.900, \u22120.900"),
         ([0.9, -0.9] * 2, "+0.900, \u22120.900, +0.900, \u22120.900"),
-        ([0, 1, 2] * 4, "4 times: 0, 1, 2"),
+        ([0, 1, 1, 2], "0, 1 ×2, 2"),
     ],
 )
 def test_numbers_in_words(values, text):

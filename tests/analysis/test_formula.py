@@ -221,7 +221,6 @@ def test_lines_that_differ_stand_side_by_side_without_the_docstring():
         "    kept = extra * 3",
     ]
     assert [line.number == 0 for line in a.lines].count(True) == 2
-    assert a.file == "tests/analysis/test_formula.py"
     assert first_sentence(right) == "The sum of it."
 
 

@@ -12,7 +12,7 @@ from gradebook.analysis.comparison import compared
 from gradebook.analysis.shrink import shrink, way
 from gradebook.cases.edits import replace_rows
 from gradebook.cases.scenario import names
-from gradebook.cases.table import MOST_ROWS
+from gradebook.cases.table import MOST_ROWS, Table
 
 HIDING = [n for n in names() if gradebook.load(n).kind == "hides"]
 
@@ -115,7 +115,7 @@ def test_a_thousand_rows_come_down_to_a_few():
     table = replace_rows(state, block).table
     labels = [str(r // 8) for r in range(MOST_ROWS)]
     none = [False] * table.width
-    table = table.with_columns({"prompt": labels}).with_cells(
+    table = Table.of_columns({"prompt": labels}, table.cells).with_cells(
         {(row, "mask"): none for row in range(3, MOST_ROWS, 8)}
     )
     assert len([*shrink(replace(state, table=table, row=2))][-1].table) <= 4

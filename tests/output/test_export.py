@@ -15,6 +15,7 @@ from gradebook.analysis.comparison import compared
 from gradebook.cases import scenario as scenarios
 from gradebook.cases.scenario import FOLDER, case, names, starts
 from gradebook.cases.state import start
+from gradebook.cases.table import Table
 from gradebook.core.errors import GradebookError
 from gradebook.output.takehome import csv as csv_file
 from gradebook.output.takehome import pytest_file, scenario_file
@@ -136,7 +137,7 @@ def test_a_start_of_the_sandbox_is_a_case_of_the_chosen_bug(name, tmp_path):
 
 def test_what_no_file_can_hold_is_refused():
     state = opened("rejected_rows")
-    lone = state.table.with_columns({"prompt": ["\ud800"] * state.rows})
+    lone = Table.of_columns({"prompt": ["\ud800"] * state.rows}, state.table.cells)
     with pytest.raises(GradebookError) as refused:
         scenario_file(replace(state, table=lone, row=0))
     assert refused.value.key == "text"

@@ -7,6 +7,7 @@ from html.parser import HTMLParser
 import pytest
 
 import gradebook
+from gradebook.cases.table import Table
 from gradebook.output import takehome
 from gradebook.output.takehome import handout
 
@@ -83,7 +84,7 @@ def test_the_table_has_the_reports_numbers():
 def test_what_a_scenario_says_is_escaped(monkeypatch):
     evil = "<script>alert('x')</script> & \"more\""
     main = gradebook.load("partial_groups")
-    rows = main.rows.with_columns({"prompt": [evil] * len(main.rows)})
+    rows = Table.of_columns({"prompt": [evil] * len(main.rows)}, main.rows.cells)
     source = replace(main.sources[0], url="javascript:alert(1)", note=evil)
     changed = replace(main, title=evil, claim=evil, rows=rows, sources=(source,))
     monkeypatch.setattr(takehome, "load", lambda _: changed)

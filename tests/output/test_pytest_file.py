@@ -15,6 +15,7 @@ import gradebook
 from gradebook.analysis.comparison import compared
 from gradebook.cases.scenario import case, names
 from gradebook.cases.state import start
+from gradebook.cases.table import Table
 from gradebook.output.takehome import pytest_file
 
 EDITS = 3
@@ -73,7 +74,9 @@ def file_of(name):
         state = edited(seed, bug, rows=7, settings=2)
         labels = dict(zip("ABCD", NASTY[2 * seed :]))
         cells = [labels[cell] for cell in state.table["prompt"]]
-        state = replace(state, table=state.table.with_columns({"prompt": cells}))
+        state = replace(
+            state, table=Table.of_columns({"prompt": cells}, state.table.cells)
+        )
     else:
         rest = kind.removeprefix("case_")
         state = opened(f"{bug}-{rest}" if rest else bug)

@@ -8,6 +8,7 @@ from dataclasses import replace
 import gradebook
 from gradebook.analysis.comparison import compared
 from gradebook.cases.state import start
+from gradebook.cases.table import Table
 from gradebook.core.errors import GradebookError
 from gradebook.core.settings import CHOICES
 
@@ -41,7 +42,7 @@ def opened(name, **settings):
 def labelled(state, labels):
     """The state with other prompt labels, one a row."""
     cells = [labels[row % len(labels)] for row in range(state.rows)]
-    return replace(state, table=state.table.with_columns({"prompt": cells}))
+    return replace(state, table=Table.of_columns({"prompt": cells}, state.table.cells))
 
 
 SETTINGS = {
