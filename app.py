@@ -1,7 +1,10 @@
 """Starts the app."""
 
 import streamlit as st
+from starlette.middleware import Middleware
 
-from gradebook.ui.server import VISIT, lifespan, middleware, routes
+from gradebook.ui.security import Security
+from gradebook.ui.server import VISIT, lifespan, routes
 
-app = st.App(VISIT, lifespan=lifespan, routes=routes(), middleware=middleware())
+before = [Middleware(Security)]
+app = st.App(VISIT, lifespan=lifespan, routes=routes(), middleware=before)

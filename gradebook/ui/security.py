@@ -7,7 +7,7 @@ import os
 import re
 import secrets
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -60,21 +60,11 @@ FULL = """<!doctype html><title>Gradebook is full</title>
 
 
 class Security:
-    """Refuses what could stop the server, and adds headers and the cookies.
+    """Refuses what could stop the server, and adds headers and the cookies."""
 
-    parked   the bytes of uploads that each session holds
-    origins  further origins that may send requests, as "https://host"
-    """
-
-    def __init__(
-        self,
-        app: ASGIApp,
-        parked: Callable[[], dict[str, int]],
-        origins: Callable[[], list[str]] = list,
-    ) -> None:
+    def __init__(self, app: ASGIApp) -> None:
         self.app = app
-        self._parked = parked
-        self._origins = origins
+        # What is open or on its way counts for the requests beside it.
         self._coming: Counter[str] = Counter()
         self._sockets = 0
 
@@ -92,7 +82,6 @@ class Security:
             if is_socket:  # before it is accepted: an HTTP answer
                 await receive()
             return await refusal(scope, receive, send)
-        # What is open or on its way counts for the requests beside it.
         self._sockets += is_socket
         self._coming += Counter({session: length})
         messages: list[Message] = []
@@ -121,8 +110,8 @@ class Security:
         reads = not is_socket and asked.scope["method"] in ("GET", "HEAD")
         # A browser says so where a page of another site asks.
         origin, host = asked.headers.get("origin", ""), asked.headers.get("host")
-        is_ours = origin in ("", *self._origins()) or urlsplit(origin).netloc == host
-        if not (is_ours or reads):
+        allowed = ("", *st.get_option("server.corsAllowedOrigins"))
+        if not (reads or origin in allowed or urlsplit(origin).netloc == host):
             return _no(403, "another site's request")
         if asked.scope["path"] == own_path("/_stcore/metrics"):
             return _no(404, "not found")
@@ -134,7 +123,7 @@ class Security:
             return _no(413, "too large") if length > MOST_BODY else None
         if not length:
             return _no(411, "no length")
-        held = Counter(self._parked()) + self._coming
+        held = Counter(parked()) + self._coming
         of_session, of_server = held[session] + length, held.total() + length
         if of_session > MOST_OF_SESSION or of_server > MOST_OF_SERVER:
             return _no(413, "too many uploads")

@@ -21,14 +21,12 @@ from pathlib import Path
 from threading import Semaphore
 from typing import Any
 
-import streamlit as st
-from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
 from gradebook.ui.board.program import program
-from gradebook.ui.security import Security, own_path, parked
+from gradebook.ui.security import own_path
 
 PAUSE = 600.0
 """Seconds before each deletion of silent rooms: the first visitors come first."""
@@ -49,12 +47,6 @@ def routes() -> list[Route]:
         Route(own_path("/board-program/{version}/{name}"), program),
         Route(own_path("/room-news/{room}"), news),
     ]
-
-
-def middleware() -> list[Middleware]:
-    """What stands before Streamlit's own handlers."""
-    origins = partial(st.get_option, "server.corsAllowedOrigins")
-    return [Middleware(Security, parked=parked, origins=origins)]
 
 
 def warm_up() -> None:

@@ -3,6 +3,7 @@
 import gzip
 
 import pytest
+import streamlit as st
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse
 from ui.answered import answered
@@ -56,9 +57,9 @@ def status(*args, **given):
     return ask(*args, **given)[0]["status"]
 
 
-def guarded(page=None, parked=dict, origins=list):
+def guarded(page=None):
     behind = Behind(page)
-    return Security(behind, parked, origins), behind
+    return Security(behind), behind
 
 
 @pytest.mark.parametrize(
@@ -68,9 +69,13 @@ def guarded(page=None, parked=dict, origins=list):
         *((o, True) for o in (f"https://{HOST}", "https://other.example", None)),
     ],
 )
-def test_only_the_apps_own_and_configured_sites_reach_streamlit(origin, passes):
+def test_only_the_apps_own_and_configured_sites_reach_streamlit(
+    origin, passes, monkeypatch
+):
     """It would ask a public service for its own address first."""
-    app, behind = guarded(origins=lambda: ["https://other.example"])
+    options = {"server.corsAllowedOrigins": ["https://other.example"]}
+    monkeypatch.setattr(st, "get_option", lambda name: options.get(name, ""))
+    app, behind = guarded()
     given = {"origin": origin} if origin else {}
     sent = ask(app, "/_stcore/stream", kind="websocket", **given)[0]
     assert sent.get("status", sent["type"]) == ("websocket.accept" if passes else 403)
@@ -89,9 +94,10 @@ def test_a_long_body_is_refused_unread():
     assert status(app, path, "POST", b"x" * MB) == 200 and behind.read == MB
 
 
-def test_uploads_are_bounded_for_a_session_and_for_the_server():
+def test_uploads_are_bounded_for_a_session_and_for_the_server(monkeypatch):
     parked = {"one": 150 * MB, **{f"s{n}": 150 * MB for n in range(5)}}
-    app, behind = guarded(parked=lambda: parked)
+    monkeypatch.setattr(security, "parked", lambda: parked)
+    app, behind = guarded()
 
     def put(session, length, **given):
         path = f"/_stcore/upload_file/{session}/file"

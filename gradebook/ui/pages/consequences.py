@@ -46,7 +46,16 @@ def consequences() -> None:
         run, keys.ADDRESS.get()["problem"] = read_link(query)
         mine.choose(run)
         mine.arrivals += 1
-    standing = _in_a_room(mine)
+    bug = mine.run.bug
+    name, usual = TRAINING + bug, study.default_run(bug)
+    asked = mine.run if bug in mine.guesses else usual
+    room.move(PAGE, name, query_string(query_of(asked)))
+    standing = room.about(name)
+    if standing and standing.is_open:
+        mine.guesses.setdefault(bug, (standing.vote, usual))
+    elif standing:  # a room asks about the bug's run as it comes
+        mine.guesses.pop(bug, None)
+        mine.choose(usual)
     st.title("Does it matter?")
     address.unread()
     first, *columns = st.columns([3, 4, 4, 2], vertical_alignment="bottom")
@@ -72,24 +81,7 @@ def consequences() -> None:
     address.put(query_of(mine.run))
 
 
-def _in_a_room(mine: Desk) -> room.Standing | None:
-    """Where this browser stands in a room that asks about the bug's run as it
-    comes; None without a room."""
-    bug = mine.run.bug
-    name, usual = TRAINING + bug, study.default_run(bug)
-    shown = mine.run if bug in mine.guesses else usual
-    room.move(PAGE, name, query_string(query_of(shown)))
-    standing = room.about(name)
-    if standing and standing.is_open:
-        mine.guesses.setdefault(bug, (standing.vote, usual))
-    elif standing:
-        mine.guesses.pop(bug, None)
-        mine.choose(usual)
-    return standing
-
-
 def _ask(mine: Desk, standing: room.Standing | None) -> None:
-    """The question. In a room an answer is a vote, and the lead has none."""
     run, its = mine.run, mine.study
 
     def answer(choice: int) -> None:
@@ -113,14 +105,13 @@ def _switches(mine: Desk, columns: Sequence[DeltaGenerator]) -> None:
     """The slider, the optimizer and the seeds. Another setting starts at once."""
     run, slider = mine.run, mine.study.slider
     key = partial("training-{}-{}-{}".format, run.bug, mine.arrivals)
-    digits = len(f"{slider.step:g}".partition(".")[2])
     value = columns[0].slider(
         slider.label,
         slider.least,
         slider.most,
         run.value,
         slider.step,
-        format=f"%.{digits}f",
+        format="%.6g",
         key=key("value"),
     )
     optimizer = columns[1].segmented_control(
@@ -139,11 +130,7 @@ def _switches(mine: Desk, columns: Sequence[DeltaGenerator]) -> None:
         mine.choose(chosen)
 
 
-# The result of a run
-
-
 def _result(mine: Desk) -> None:
-    """What the run on the page shows; while it trains, its place in the queue."""
     run = mine.run
     curves = mine.results.get(run) or shipped().get(run)
     left, right = st.columns([3, 2])
@@ -163,7 +150,7 @@ def _result(mine: Desk) -> None:
                 st.rerun()
 
             doing = f"Training {UPDATES} updates of both policies."
-            st.fragment(_waiting, run_every=LOOK)(mine, doing, keep, trained, run)
+            _waiting(mine, doing, keep, trained, run)
     with right:
         _dose(mine)
     if curves:
@@ -179,6 +166,7 @@ def _result(mine: Desk) -> None:
         offered("the numbers", "curves", partial(_numbers, mine, curves))
 
 
+@st.fragment(run_every=LOOK)
 def _waiting(mine: Desk, doing: str, then: Callable[[Any], object], *call: Any) -> None:
     """What a call trains, or its place in the queue. `then` takes its value."""
     try:
@@ -198,7 +186,6 @@ def _waiting(mine: Desk, doing: str, then: Callable[[Any], object], *call: Any) 
 
 
 def _picture(mine: Desk, curves: Curves) -> None:
-    """The guess on the run that was asked about, the result, and the curves."""
     run, its, names = mine.run, mine.study, mine.names
     measured, shown = its.measured, _effect(mine, curves, its.report[0])
     text = study.sentence(its, run.value, shown, names[1])
@@ -249,20 +236,15 @@ def _dose(mine: Desk) -> None:
         if replace(other, value=run.value) == run:
             shown = _effect(mine, curves, update)
             points.append((other.value, shown.difference, shown.half_width))
-    if not points:
-        return
-    axis = f"difference after {update} updates"
-    figure = dose_figure(points, slider, run.value, axis)
-    with st.container(key="dose"):
-        st.markdown("**Every setting that you have tried**")
-        chart(figure, key="dose-chart", alt="The difference at each of them.")
-
-
-# One update of a run, on the bug's page
+    if points:
+        axis = f"difference after {update} updates"
+        figure = dose_figure(points, slider, run.value, axis)
+        with st.container(key="dose"):
+            st.markdown("**Every setting that you have tried**")
+            chart(figure, key="dose-chart", alt="The difference at each of them.")
 
 
 def _one_update(mine: Desk) -> None:
-    """Which update of which seed to open, and the button that does it."""
     run = mine.run
     st.markdown(
         words.titled(
@@ -276,18 +258,15 @@ def _one_update(mine: Desk) -> None:
     update = left.slider("Update", 1, UPDATES, 10, key="training-update")
     seed = middle.number_input("Seed", 0, run.seeds - 1, 0, key="training-seed")
     if right.button("Open this batch", key="training-open"):
-        mine.error = ""
-        place, doing = (int(seed), update), "Training up to this update."
-        then = partial(_open, mine, *place)
-        st.fragment(_waiting, run_every=LOOK)(mine, doing, then, rows_at, run, *place)
+
+        def show(rows: list[dict]) -> NoReturn:
+            _, _, settings = mine.study.at(run.value)
+            case = start(load(run.bug))
+            state = replace(case, table=Table.of(rows), settings=settings, row=0)
+            where = f"update {update}, seed {seed}, of a training run"
+            address.open_batch(state, f"This is the batch of {where}.")
+
+        mine.error, doing = "", "Training up to this update."
+        _waiting(mine, doing, show, rows_at, run, int(seed), update)
     elif mine.error:
         st.error(words.plain(mine.error))
-
-
-def _open(mine: Desk, seed: int, update: int, rows: list[dict]) -> NoReturn:
-    """Shows the batch on the bug's page."""
-    _, _, settings = mine.study.at(mine.run.value)
-    case = start(load(mine.run.bug))
-    state = replace(case, table=Table.of(rows), settings=settings, row=0)
-    where = f"update {update}, seed {seed}, of a training run"
-    address.open_batch(state, f"This is the batch of {where}.")

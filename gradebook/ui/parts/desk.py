@@ -7,6 +7,7 @@ import streamlit as st
 
 from gradebook.cases.link import VERSION, in_words
 from gradebook.cases.scenario import load
+from gradebook.core.errors import GradebookError, choice, refuse
 from gradebook.training.runs import Runs
 from gradebook.training.study import (
     OPTIMIZERS,
@@ -78,19 +79,18 @@ def read_link(query: Mapping[str, str]) -> tuple[Run, str]:
     bug = query.get("bug", "")
     usual = default_run(bug if bug in studied() else studied()[0])
     slider, texts = study(usual.bug).slider, {**query_of(usual), **query}
+    value, optimizer, seeds = texts["value"], texts["optimizer"], texts["seeds"]
     steps = f"from {slider.least:g} to {slider.most:g} in steps of {slider.step:g}"
-    for key, options, expected in (
-        ("bug", studied(), ""),
-        ("value", [f"{value:g}" for value in slider.values], f"a number {steps}"),
-        ("optimizer", OPTIMIZERS, ""),
-        ("seeds", list(map(str, SEEDS)), ""),
-    ):
-        if texts[key] not in options:
-            expected = expected or "one of " + ", ".join(options)
-            then = "the bug's first run is shown"
-            return usual, in_words(key, expected, repr(texts[key]), then)
-    value, seeds = float(texts["value"]), int(texts["seeds"])
-    return Run(usual.bug, value, texts["optimizer"], seeds), ""
+    try:
+        choice(texts["bug"], studied(), "bug")
+        if value not in [f"{value:g}" for value in slider.values]:
+            raise refuse(f"a number {steps}", value, "value")
+        choice(optimizer, OPTIMIZERS, "optimizer")
+        choice(seeds, map(str, SEEDS), "seeds")
+    except GradebookError as error:
+        then = "the bug's first run is shown"
+        return usual, in_words(error.key, error.expected, error.found, then)
+    return Run(usual.bug, float(value), optimizer, int(seeds)), ""
 
 
 def matter(bug: str) -> None:

@@ -8,6 +8,7 @@ import streamlit as st
 from gradebook.cases.scenario import load
 from gradebook.classroom.plan import HOUR, MINUTES, OWN, Step, plan, query, shelf
 from gradebook.core.errors import GradebookError
+from gradebook.core.formatting import counted
 from gradebook.training.study import default_run
 from gradebook.ui import keys
 from gradebook.ui.parts import address, words
@@ -45,10 +46,9 @@ def plans() -> None:
         st.error(words.plain(words.said(error)))
         return
     bugs = {step.bug for step in steps if step.bug}
-    word = "bug" if len(bugs) == 1 else "bugs"
     st.markdown(
         f"**{sum(step.minutes for step in steps)} minutes, {len(steps)} steps,"
-        f" {len(bugs)} {word}.** Each link opens the case with the faulty"
+        f" {counted(len(bugs), 'bug')}.** Each link opens the case with the faulty"
         " side covered. The presenter view has larger type and no menus: ←"
         " and → go through the stages, and the space key reveals. The usual"
         " answer is what most people would think first; that is our guess and"
@@ -91,12 +91,8 @@ def _chosen() -> tuple[Step, ...]:
 
 def _step(step: Step, revealed: bool) -> None:
     asked = {"Ask": step.ask, "Choices": " · ".join(step.choices)}
-    usual = f"{step.usual} {step.why}"
-    answered = {
-        "Usual answer, and why": usual,
-        "The truth": step.truth,
-        "Then": step.do,
-    }
+    usual, then = f"{step.usual} {step.why}", step.do
+    answered = {"Usual answer, and why": usual, "The truth": step.truth, "Then": then}
     with st.container(border=True, key=f"step-{step.begin}-{step.bug}"):
         time = f"{step.begin:02d}–{step.begin + step.minutes:02d} min"
         mark = " ✓" if revealed else ""

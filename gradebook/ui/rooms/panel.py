@@ -17,7 +17,7 @@ from gradebook.core.formatting import minus
 from gradebook.core.lazy_pandas import pd
 from gradebook.ui import keys
 from gradebook.ui.parts.address import carried, page_files, whole
-from gradebook.ui.parts.widget import download, table
+from gradebook.ui.parts.widget import download
 from gradebook.ui.parts.words import safe
 from gradebook.ui.rooms import bar, seat
 from gradebook.ui.rooms.news import news
@@ -26,17 +26,17 @@ from gradebook.ui.rooms.news import news
 def panel() -> None:
     """The section of the session page that is about the room."""
     st.header("The room")
-    if not seat.code():
-        bar.problem()
+    code = seat.code()
+    bar.problem()
+    if not code:
         return _door()
     bar.follow("session")
     room = seat.here()
     if room is None or not room.seat(seat.seat()).leads:
         waits = "The lead has not opened a bug yet. This page waits."
         bar.about("", "You are in it." if room and room.position else waits)
-        return
-    bar.problem()
-    _lead(room)
+    else:
+        _lead(room)
 
 
 def _door() -> None:
@@ -144,8 +144,7 @@ def _settings(room: Room) -> None:
 STYLE = (
     "body{font:16px/1.5 system-ui,sans-serif;max-width:50rem;margin:2rem auto}"
     "table{border-collapse:collapse}th,td{padding:.2rem 1rem .2rem 0;text-align:left;"
-    "vertical-align:top}td:first-child:not(:empty),td:first-child:not(:empty)~td"
-    "{border-top:1px solid #bbb}"
+    "vertical-align:top;font-weight:400}tr:has([rowspan])>*{border-top:1px solid #bbb}"
 )
 
 
@@ -163,33 +162,23 @@ def results(room: Room) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["question", "choice", "votes", "answer"])
 
 
-def shown(room: Room) -> pd.DataFrame:
-    """The results, each question beside its first choice alone."""
-    frame = results(room).astype(str)
-    repeated = frame["question"].duplicated()
-    return frame.assign(question=frame["question"].mask(repeated, ""))
-
-
-def handout(room: Room) -> str:
-    """The results as one page of HTML that needs nothing else."""
+def _results(room: Room) -> None:
+    frame = results(room)
+    if frame.empty:
+        st.markdown("The results of each question stand here after its reveal.")
+        return
     with pd.option_context("display.max_colwidth", None):
-        body = shown(room).to_html(index=False, border=0)
-    return (
+        # Each question stands once, beside its choices.
+        by_choice = frame.set_index(["question", "choice"])
+        body = by_choice.to_html(border=0, index_names=False)
+    label = 'tabindex="0" role="region" aria-label="The class\'s predictions"'
+    st.html(f'<div class="gb" {label}>{body}</div>')
+    as_page = (
         f'<!doctype html><html lang="en"><meta charset="utf-8"><style>{STYLE}</style>'
         "<title>What the class predicted</title><h1>What the class predicted</h1>"
         f"{body}</html>"
     )
-
-
-def _results(room: Room) -> None:
-    frame = shown(room)
-    if not len(frame):
-        st.markdown("The results of each question stand here after its reveal.")
-        return
-    table([*frame], frame.values.tolist(), label="the class's predictions")
-
-    as_csv = partial(results(room).to_csv, index=False)
-    as_page = partial(handout, room)
     with st.container(horizontal=True):
+        as_csv = partial(frame.to_csv, index=False)
         download("CSV", "gradebook-class.csv", as_csv)
-        download("Handout", "gradebook-class.html", as_page)
+        download("Handout", "gradebook-class.html", lambda: as_page)
