@@ -78,8 +78,8 @@ def check_log(
         return _verdict(read, reading, j)
 
     verdict = checked()
-    if verdict.verdict == "none fits" and verdict.log.by_row:
-        other = checked(verdict.log.by_row)
+    if verdict.verdict == "none fits" and verdict.log.columns.by_row:
+        other = checked(verdict.log.columns.by_row)
         if other.verdict == "correct":
             return other
     return verdict
@@ -101,7 +101,7 @@ def _read(log: Log, declared: Mapping[str, object]) -> Verdict:
         SENTENCES[why] + _empty(log),
         "cannot tell",
         log,
-        steps_read=len(log.broken_steps) + len(missing),
+        steps_read=log.broken_steps + len(missing),
         columns=log.columns.shown(),
         files=tuple(Path(s.name).name for s in log.sources),
         declared=declared,
@@ -213,7 +213,7 @@ def _without_weights(frame: pd.DataFrame) -> pd.DataFrame:
 def _notes(log: Log, set_apart: int, rounding: Rounding) -> list[str]:
     """What of a log is not judged, what was brought together, and what is
     allowed for."""
-    steps = count(len(log.broken_steps), "step is", "steps are")
+    steps = count(log.broken_steps, "step is", "steps are")
     if log.without:
         steps = f"all {count(log.without, 'row')} of these prompts are"
     notes = {

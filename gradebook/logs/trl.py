@@ -29,14 +29,9 @@ closer bound tells one eps from another."""
 EPS = (1e-4, 1e-6, 1e-8)
 """What GDPO adds to a function's deviation: TRL's first."""
 GIVEN = "as given"
-ALONE = "this function alone explains the logged advantages"
 SOLVED = "the logged advantages determine them"
-EQUAL = "equal weights agree with the logged advantages"
 ASSUMED = "TRL's default; the log does not determine them: give them as weights"
-NORMALIZED = (
-    "each function's rewards are normalized in their group before they are"
-    " summed (normalize_then_sum); the weights are known up to a factor"
-)
+"""Where the weights come from."""
 
 
 @dataclass(frozen=True)
@@ -48,8 +43,6 @@ class Reading:
     training      bool [R] the row is not of evaluation; None where none is
     normalized    the eps with which each function's rewards are normalized
                   in their group before they are summed (GDPO), or None
-    why           where the weights come from
-    notes         what a reader should know about all this
     """
 
     weights: tuple[float, ...]
@@ -72,13 +65,20 @@ class Reading:
 
 def logged(table: pd.DataFrame, columns: Columns, reading: Reading) -> LoggedSteps:
     """A canonical table under a reading, without rows of evaluation, its
-    groups cut by position where TRL does so or the log names no prompt.
-    Raises GradebookError for a log of neither prompts nor a group size."""
+    groups cut by position where TRL does so or the log names no prompt. A row's
+    reward is the weighted sum of the functions'; one that gave none (NaN) adds
+    nothing, as in TRL. Raises GradebookError for a log of neither prompts nor a
+    group size."""
     if reading.training is not None:
         table = table[reading.training]
     if columns.by_place or "prompt" not in table:
         table = _by_place(table, reading.group_size)
-    return to_logged(summed(normalized(table, reading.normalized), reading.weights))
+    rewards, out = _rewards(table, reading.normalized), unscored(table)
+    total = np.nan_to_num(rewards.to_numpy()) @ np.array(reading.weights)
+    table = table.drop(columns=rewards.columns).assign(reward=total)
+    if out.any():
+        table["scored"] = np.where(out, 0.0, table.get("scored", 1.0))
+    return to_logged(table)
 
 
 def read_as_trl(
@@ -117,14 +117,16 @@ def read_as_trl(
         # At last None: equal prompts are a group, of whatever size.
         sizes = [*_divisors(common), None]
         reading = replace(reading, group_size=sizes[0])
-    if "advantage" in sample and ("prompt" in sample or group_size):
-        several = () if len(names) == 1 else EPS
+    out = unscored(sample)
+    counts = ~out & np.isfinite(sample.get("advantage", np.full(len(sample), np.nan)))
+    if counts.any() and ("prompt" in sample or group_size):
+        ways = [None] if len(names) == 1 else [None, *EPS]
         tries = [
             scored
             for size in sizes
-            for eps in (None, *several)
+            for eps in ways
             for scored in _tried(
-                sample, replace(reading, group_size=size, normalized=eps)
+                sample, counts, replace(reading, group_size=size, normalized=eps)
             )
         ]
         share, _, best = max(tries, key=lambda scored: scored[:2])
@@ -146,36 +148,37 @@ def read_as_trl(
             )
     elif columns.by_place:
         notes.append("groups are neighbouring rows with the same prompt")
-    if out := int(unscored(sample).sum()):
+    if out.any():
         notes.append(
-            f"{out} of the first {len(sample)} rows have no reward at all:"
+            f"{int(out.sum())} of the first {len(sample)} rows have no reward at all:"
             " they enter no statistic and have advantage 0"
         )
     if reading.normalized:
-        notes.append(NORMALIZED)
+        notes.append(
+            "each function's rewards are normalized in their group before they are"
+            " summed (normalize_then_sum); the weights are known up to a factor"
+        )
     return replace(reading, notes=tuple(notes))
 
 
 def _tried(
-    sample: pd.DataFrame, reading: Reading
+    sample: pd.DataFrame, counts: np.ndarray, reading: Reading
 ) -> Iterator[tuple[float, float, Reading]]:
     """The reading, or it with weights to try, likely ones first, each with the share
-    of the rows that it explains, nearly and closely."""
+    of the rows `counts`, bool [R], that it explains, nearly and closely."""
     sample = _by_place(sample, reading.group_size)
-    advantage = sample["advantage"].to_numpy()
-    counts = ~unscored(sample) & np.isfinite(advantage)
-    if not counts.any():
-        yield 0.0, 0.0, reading
-        return
-    sample = normalized(sample, reading.normalized)[counts]
-    group, advantage = _groups(sample), advantage[counts]
-    rewards = sample[functions_of(sample)].to_numpy()
+    rewards = _rewards(sample, reading.normalized).to_numpy()[counts]
     rewards = np.nan_to_num(rewards, posinf=0, neginf=0)
+    group, advantage = _groups(sample[counts]), sample["advantage"].to_numpy()[counts]
     tries = [reading]
     if reading.why == ASSUMED:
-        solved = least_squares(rewards, advantage, group)
-        alone = [(tuple(row), ALONE) for row in np.eye(rewards.shape[1]).tolist()]
-        likely = [(solved, SOLVED), (reading.weights, EQUAL), *alone]
+        likely = [
+            (least_squares(rewards, advantage, group), SOLVED),
+            (reading.weights, "equal weights agree with the logged advantages"),
+        ]
+        for alone in np.eye(rewards.shape[1]).tolist():
+            why = "this function alone explains the logged advantages"
+            likely.append((tuple(alone), why))
         tries = [replace(reading, weights=w, why=why) for w, why in likely if w]
     for each in tries:
         total = rewards @ each.weights
@@ -224,47 +227,28 @@ def least_squares(
 
 
 def _centered(values: np.ndarray, group: np.ndarray) -> np.ndarray:
-    """Values less their group's mean. [R]"""
     return values - (np.bincount(group, values) / np.bincount(group))[group]
 
 
-def summed(table: pd.DataFrame, weights: Sequence[float]) -> pd.DataFrame:
-    """The table with one reward, the weighted sum of the functions'; one
-    that gave none (NaN) adds nothing, as in TRL. Rows that are `unscored`
-    are not scored: they enter no statistic."""
-    names, out = functions_of(table), unscored(table)
-    total = np.nan_to_num(table[names].to_numpy()) @ np.array(weights)
-    table = table.drop(columns=names).assign(reward=total)
-    if out.any():
-        table["scored"] = np.where(out, 0.0, table.get("scored", 1.0))
-    return table
-
-
-def functions_of(table: pd.DataFrame) -> list[str]:
-    """The columns of the reward functions."""
-    return [name for name in table if name.startswith("reward ")]
+def _rewards(table: pd.DataFrame, eps: float | None = None) -> pd.DataFrame:
+    """The functions' rewards, [R, F]; with an eps less their group's mean and over
+    its standard deviation (ddof 1) + eps: NaN where empty, 0 for the only one of a
+    group."""
+    rewards = table.filter(like="reward ")
+    if not eps:
+        return rewards
+    groups = rewards.groupby(_groups(table))
+    values = (rewards - groups.transform("mean")) / (groups.transform("std") + eps)
+    return values.fillna(0).where(rewards.notna())
 
 
 def unscored(table: pd.DataFrame) -> np.ndarray:
     """bool [R]: no function gave the row a reward."""
-    return table[functions_of(table)].isna().all(axis=1).to_numpy()
-
-
-def normalized(table: pd.DataFrame, eps: float | None) -> pd.DataFrame:
-    """The table with each function's rewards less their group's mean and over its
-    standard deviation (ddof 1) + eps: NaN where empty, 0 for the only one of a
-    group; as it is without an eps."""
-    if not eps:
-        return table
-    rewards = table[functions_of(table)]
-    groups = rewards.groupby(_groups(table))
-    values = (rewards - groups.transform("mean")) / (groups.transform("std") + eps)
-    return table.assign(**values.fillna(0).where(rewards.notna()))
+    return _rewards(table).isna().all(axis=1).to_numpy()
 
 
 def _by_place(table: pd.DataFrame, size: int | None) -> pd.DataFrame:
-    """The table with groups of `size` rows of a step as prompts; as it is
-    without a size."""
+    """The table with groups of `size` rows of a step, if any, as prompts."""
     if not size:
         return table
     place = table.groupby("step", sort=False, dropna=False).cumcount()

@@ -58,12 +58,15 @@ class Columns:
     trusted   the roles whose column is known: a recorder wrote it, a person
               named it, or a trainer's own format has it; the others are
               guessed by their names
+    by_row    what to give `guessed` as `by_row` where the guessed column of
+              prompts is none; () without another column to try
     """
 
     role: Mapping[str, str]
     rewards: tuple[str, ...]
     by_place: bool = False
     trusted: frozenset[str] = frozenset()
+    by_row: tuple[str, ...] = ()
 
     @property
     def used(self) -> tuple[str, ...]:
@@ -116,17 +119,29 @@ def guessed(
         if name not in names:
             columns = "one of the columns " + shown(", ".join(names), 200)
             raise refuse(columns, name, key)
-    taken = {*role.values(), *rewards}
-    for key, aliases in _aliases(names).items():
+    trusted = {key for key, name in named.items() if name}
+    # The log begins as TRL's do.
+    trl = "|step|prompt|completion|" in f"|{'|'.join(names)}|" and "advantage" in names
+    aliases = dict(NAMES)
+    if trl:
+        aliases["prompt"] = (*GROUP_IDS, "prompt")
+        # A function called `truncated` gives a reward there. With a column of rewards
+        # it may be another trainer's log of the same shape.
+        if not any(plain(name) in NAMES["reward"] for name in names):
+            aliases = {role: aliases[role] for role in TRL_ROLES}
+    taken, prompts = {*role.values(), *rewards}, []
+    for key in [key for key in aliases if key not in named]:
         by_name = {plain(n): n for n in reversed(names) if n not in taken}
-        likely = [by_name[alias] for alias in aliases if alias in by_name]
-        name = min(likely, key=lambda n: key == "prompt" and n in by_row, default="")
-        if name and key not in named:
-            role[key] = name
-            taken.add(name)
+        likely = [by_name[alias] for alias in aliases[key] if alias in by_name]
+        if key == "prompt":
+            prompts = sorted(likely, key=lambda n: n in by_row)
+            likely = prompts
+        if likely:
+            role[key] = likely[0]
+            taken.add(likely[0])
     named_reward = role.pop("reward", "")
     by_place = {"prompt", "completion", "advantage"} <= {*names} and "prompt" in role
-    by_place &= role.get("prompt") == "prompt" or _is_trl(names)
+    by_place &= role.get("prompt") == "prompt" or trl
     if not rewards and by_place and "reward" not in named:
         # TRL's reward functions: numbers between completion and advantage, but for
         # ids of problems.
@@ -142,30 +157,15 @@ def guessed(
             expected="a column of rewards (name it with reward=...)",
             found="columns " + shown(", ".join(names), 120),
         )
-    trusted = {key for key, name in named.items() if name}
     if by_place:
         trusted |= {*TRL_ROLES, "reward"}
     elif {*names} >= {"uid", "advantages"} and VERL_REWARDS & {*names}:
         trusted |= {r for r, name in VERL.items() if role.get(r) == name}
         trusted |= {"reward"} if {*rewards} <= VERL_REWARDS else set()
-    return Columns(role, tuple(rewards), by_place, frozenset(trusted))
-
-
-def _is_trl(names: Sequence[str]) -> bool:
-    """The log begins as TRL's do: step, prompt, completion; and has advantages."""
-    return "|step|prompt|completion|" in f"|{'|'.join(names)}|" and "advantage" in names
-
-
-def _aliases(names: Sequence[str]) -> Mapping[str, tuple[str, ...]]:
-    """NAMES, or those of them that mean something in TRL's own log: a
-    function called `truncated` gives a reward there. With a column of
-    rewards it may be another trainer's log of the same shape."""
-    if not _is_trl(names):
-        return NAMES
-    aliases = {**NAMES, "prompt": (*GROUP_IDS, "prompt")}
-    if any(plain(name) in NAMES["reward"] for name in names):
-        return aliases
-    return {role: aliases[role] for role in TRL_ROLES}
+    tried = {*by_row, role.get("prompt")}
+    retry = "prompt" not in trusted and not tried.issuperset(prompts)
+    more = (*by_row, role["prompt"]) if retry else ()
+    return Columns(role, tuple(rewards), by_place, frozenset(trusted), more)
 
 
 def canonical(frame: pd.DataFrame, columns: Columns) -> tuple[pd.DataFrame, Broken]:
@@ -311,11 +311,6 @@ def _index(column: pd.Series, broken: Broken) -> np.ndarray:
         return np.where(whole, values, UNKNOWN).astype("int64")
     _refuse(column, empty, "a value", broken)
     return np.where(empty, "", column.astype(str)).astype(object)
-
-
-def is_unknown(steps: np.ndarray) -> np.ndarray:
-    """bool [R]: the row names no step."""
-    return steps == (UNKNOWN if steps.dtype.kind in "iu" else "")
 
 
 def _whole(column: pd.Series, broken: Broken, least: int) -> np.ndarray:

@@ -12,8 +12,15 @@ import numpy as np
 
 from gradebook.core.errors import GradebookError, refuse
 from gradebook.core.lazy_pandas import pd
-from gradebook.logs.read import columns as reading
-from gradebook.logs.read.columns import Broken, Columns, canonical, guessed, is_unknown
+from gradebook.logs.read.columns import (
+    EMPTY,
+    NAMES,
+    UNKNOWN,
+    Broken,
+    Columns,
+    canonical,
+    guessed,
+)
 from gradebook.logs.read.files import LOGS, Source, read_rows, sources
 
 if TYPE_CHECKING:
@@ -36,12 +43,9 @@ class Log:
     types          "reward" and "advantage" -> how the first file stores the numbers:
                    a float type, "text 4" for text of at most 4 decimals, or ""
     recording      what a recorder wrote, where the files are its own
-    by_row         what to give `read_files` as `by_row` where the guessed column of
-                   prompts is none; () without another column to try
     broken         the first NAMED broken cells and files
     broken_cells   how many rows have a broken cell
-    broken_files   how many files could not be read
-    broken_steps   steps that are left out, since a row of theirs is broken
+    broken_steps   how many steps are left out, since a row of theirs is broken
     without        rows left out for a broken row of their prompt, in a log
                    without steps
     empty_advantages  rows whose broken cell is an empty advantage
@@ -54,13 +58,12 @@ class Log:
 
     sources: Sequence[Source]
     columns: Columns
-    types: dict[str, str] = field(default_factory=dict)
+    types: Mapping[str, str]
     recording: Recording | None = None
-    by_row: tuple[str, ...] = ()
     broken: list[GradebookError] = field(default_factory=list)
     broken_cells: int = 0
     broken_files: int = 0
-    broken_steps: Sequence[object] = ()
+    broken_steps: int = 0
     without: int = 0
     empty_advantages: int = 0
     rows: int = 0
@@ -68,17 +71,16 @@ class Log:
     repeated: int = 0
     table: pd.DataFrame = field(default_factory=lambda: pd.DataFrame())
 
-    def keep(self, table: pd.DataFrame) -> pd.DataFrame:
-        """The table without steps that cannot be judged, or, in a log without
-        steps, without such prompts. `broken` has the rows' errors."""
+    def take(self, table: pd.DataFrame) -> None:
+        """Takes the rows, those of each step together, without steps that cannot
+        be judged, or, in a log without steps, without such prompts. `broken` has
+        the rows' errors."""
         bad = table["broken"].notna().to_numpy()
         errors = table.pop("broken")[bad].tolist()
         advantage = self.columns.role.get("advantage")
-        empty = [e for e in errors if (e.key, e.found) == (advantage, reading.EMPTY)]
+        empty = [e for e in errors if (e.key, e.found) == (advantage, EMPTY)]
         self.rows, self.empty_advantages = len(table), len(empty)
         self.broken_cells, self.broken = len(errors), errors[:NAMED]
-        if not errors:
-            return table
         step = table["step"].to_numpy()
         near = bad | np.append(bad[1:], False) | np.append(False, bad[:-1])
         if "step" not in self.columns.role and "prompt" in table:
@@ -87,21 +89,16 @@ class Log:
             self.without = int(out.sum())
         else:
             # A broken row that names no step may be of the one before or after.
-            unknown = is_unknown(step)
+            unknown = step == (UNKNOWN if step.dtype.kind in "iu" else "")
             near = near if (bad & unknown).any() else bad
             touched = pd.unique(step[near & ~unknown])
-            self.broken_steps = touched.tolist()
+            self.broken_steps = len(touched)
             out = np.isin(step, touched) | unknown
-        return table[~out].reset_index(drop=True)
-
-    def hold(self, table: pd.DataFrame) -> None:
-        """Takes the table, with the rows of each step together."""
-        self.table, self.repeated = told_apart(table)
-        step = pd.factorize(self.table["step"])[0]
+        table, self.repeated = told_apart(table[~out] if out.any() else table)
+        step = pd.factorize(table["step"])[0]
         self.gathered = bool((np.diff(step) < 0).any())
-        if self.gathered:
-            order = np.argsort(step, kind="stable")
-            self.table = self.table.iloc[order].reset_index(drop=True)
+        order = np.argsort(step, kind="stable") if self.gathered else slice(None)
+        self.table = table.iloc[order].reset_index(drop=True)
 
 
 def pasted(text: str) -> Source:
@@ -140,24 +137,19 @@ def read_files(
         run = recording(files)
         if run is not None:
             return read_recording(run, columns, files)
-    log: Log | None = None
+    chosen: Columns | None = None
 
     def choose(names: list[str], numbers: list[str]) -> Columns:
-        nonlocal log
-        if log is None:
-            log = Log(files, guessed(names, numbers, columns, by_row))
-            prompt = log.columns.role.get("prompt", "")
-            if prompt and "prompt" not in log.columns.trusted:
-                more = (*by_row, prompt)
-                other = guessed(names, numbers, columns, more).role["prompt"]
-                log.by_row = more if other not in more else ()
-        for name in log.columns.used:
+        nonlocal chosen
+        chosen = chosen or guessed(names, numbers, columns, by_row)
+        for name in chosen.used:
             if name not in names:
                 first = "the columns of the first file"
                 raise GradebookError(key=name, expected=first, found="no such column")
-        return log.columns
+        return chosen
 
     errors: list[GradebookError] = []
+    types: dict[str, str] = {}
     total, read, tables = max(sum(s.size for s in files), 1), 0, []
     for number, source in enumerate(files):
         try:
@@ -165,41 +157,40 @@ def read_files(
         except GradebookError as error:
             errors.append(error.inside(source.name))
         else:
-            assert log is not None
-            log.types = log.types or log.columns.types(frame)
-            table = _table(frame, bad, log.columns, source.name)
-            if "step" not in table:  # a file is one
+            assert chosen is not None
+            types = types or chosen.types(frame)
+            table = _table(frame, chosen, source.name, bad)
+            if "step" not in chosen.role and len(files) > 1:  # a file is one
                 digits = re.findall(r"[0-9]+", Path(source.name).stem)
-                named = int(digits[-1][-15:]) if digits else number
-                table["step"] = named if len(files) > 1 else 0
+                table["step"] = int(digits[-1][-15:]) if digits else number
             tables.append(table)
         read += source.size
         if progress is not None:
             progress(read / total)
-    if log is None or not tables:
+    if chosen is None or not tables:
         raise errors[0]
-    log.broken_files = len(errors)
     if len({table["step"].dtype.kind for table in tables}) > 1:
         tables = [t.assign(step=t["step"].astype(str)) for t in tables]
-    table = log.keep(pd.concat(tables, ignore_index=True))
+    log = Log(files, chosen, types, broken_files=len(errors))
+    log.take(pd.concat(tables, ignore_index=True))
     log.broken += [e.at(file=Path(e.file).name) for e in errors[:NAMED]]
-    log.hold(table)
-    if log.by_row and log.table["prompt"].is_unique:
-        return read_files(files, columns, progress, log.by_row)
+    if chosen.by_row and log.table["prompt"].is_unique:
+        return read_files(files, columns, progress, chosen.by_row)
     return log
 
 
 def _table(
-    frame: pd.DataFrame, bad: Broken, columns: Columns, file: str
+    frame: pd.DataFrame, columns: Columns, file: str = "", bad: Broken | None = None
 ) -> pd.DataFrame:
-    """Rows of a file in canonical columns; `broken` is the error of a row that
-    cannot be used."""
+    """Rows of a file in canonical columns, of step 0 where it names none; `broken`
+    is the error of a row that cannot be used."""
     table, broken = canonical(frame, columns)
     errors = {
         line: error.at(file=Path(file).name, line=line)
-        for line, error in {**broken, **bad}.items()
+        for line, error in {**broken, **(bad or {})}.items()
     }
-    return table.assign(broken=pd.Series(errors, dtype=object))
+    step = table.get("step", 0)
+    return table.assign(step=step, broken=pd.Series(errors, dtype=object))
 
 
 def told_apart(table: pd.DataFrame) -> tuple[pd.DataFrame, int]:
@@ -213,8 +204,6 @@ def told_apart(table: pd.DataFrame) -> tuple[pd.DataFrame, int]:
     once. Where no step stands once, the places have to be equal row for row:
     the same file was given twice.
     """
-    if is_unknown(table["step"].to_numpy()).any():
-        return table, 0
     code = pd.factorize(table["step"])[0]
     head = np.flatnonzero(np.diff(code, prepend=-1))
     runs = pd.DataFrame({"step": code[head], "rows": np.diff([*head, len(code)])})
@@ -237,19 +226,18 @@ def told_apart(table: pd.DataFrame) -> tuple[pd.DataFrame, int]:
 
 
 def read_frame(frame: pd.DataFrame, columns: Mapping[str, str] | None = None) -> Log:
-    """A frame of whole steps as a log; a step that stands again is told apart.
-    Raises GradebookError with the column and row of the first cell that
-    cannot be read."""
+    """A frame of whole steps as a log. Raises GradebookError with the column and
+    row of the first cell that cannot be read."""
     names = [*map(str, frame.columns)]
     frame = frame.reset_index(drop=True).set_axis(names, axis=1)
     numbers = [name for name in frame if frame[name].dtype.kind in "fiub"]
-    log = Log((), guessed(names, numbers, columns), rows=len(frame))
-    log.types = log.columns.types(frame)
-    table, broken = canonical(frame, log.columns)
-    if broken:
-        row = min(broken)
-        raise broken[row].at(line=None, row=row)
-    log.hold(table.assign(step=table.get("step", 0)))
+    chosen = guessed(names, numbers, columns)
+    table = _table(frame, chosen)
+    row = table["broken"].first_valid_index()
+    if row is not None:
+        raise table["broken"][row].at(line=None, row=row)
+    log = Log((), chosen, chosen.types(frame))
+    log.take(table)
     return log
 
 
@@ -260,10 +248,10 @@ def read_recording(
 ) -> Log:
     """A recording, or a part of one, as a log."""
     names = recording.columns
-    as_written = {role: role if role in names else "" for role in reading.NAMES}
-    named = guessed(names, names, {**as_written, **(columns or {})})
-    log = Log(files, named, dict(recording.types), recording)
+    as_written = {role: role if role in names else "" for role in NAMES}
+    chosen = guessed(names, names, {**as_written, **(columns or {})})
+    log = Log(files, chosen, recording.types, recording)
     frame = recording.frame()
     if len(frame):
-        log.table = log.keep(_table(frame[[*named.used]], {}, named, "the recording"))
+        log.take(_table(frame[[*chosen.used]], chosen, "the recording"))
     return log
