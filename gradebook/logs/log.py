@@ -35,8 +35,8 @@ BY_WEIGHTS = ("correct", "other", "none fits")
 """Verdicts that other weights of the reward functions would change."""
 
 Progress = Callable[[float, int], object]
-"""Called often with the share read and the steps judged, between two
-candidates as well. What it raises ends the check."""
+"""Called often with the share read and the steps judged. What it raises ends the
+check."""
 
 
 def check_log(
@@ -223,7 +223,7 @@ def _notes(log: Log, set_apart: int, rounding: Rounding) -> list[str]:
         " training rows, or to a group that it cut short; they are set apart and not"
         " judged.": set_apart,
         "Advantages differ between the tokens of a row; the mean over its unmasked"
-        " tokens is judged.": log.recording and log.recording.by_token,
+        " tokens is judged.": log.recording and log.recording.parts["by_token"].any(),
         "The rows of a step are not next to each other in this log. They were grouped"
         " by step, in their logged order.": log.gathered and not log.repeated,
         f"{count(log.repeated, 'step stands', 'steps stand')} twice, as after a resumed"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any, get_args
 
@@ -22,8 +23,8 @@ PROCESS = ("rank", "ranks", "session")
 
 @dataclass(frozen=True, eq=False)
 class Recording:
-    """A folder of recordings. It is small and can be sent to a worker: the
-    rows are read where `frame` is called.
+    """A folder of recordings. It can be sent to a worker: the rows are read where
+    `frame` is called.
 
     parts     where the rows of each step and rank stand, in order: step, rank,
               source, batch (its number in that stream), rows; ranks, session,
@@ -32,8 +33,7 @@ class Recording:
     types     column -> the float type that the trainer handed over, the
               coarsest one where steps differ
     columns   the columns that every step has
-    problems  what recorders noted, files that cannot be read, and last steps
-              that are cut off
+    problems  what recorders noted, and files that are damaged or cut off
     """
 
     parts: pd.DataFrame
@@ -41,11 +41,6 @@ class Recording:
     types: Mapping[str, str]
     columns: tuple[str, ...]
     problems: tuple[str, ...] = ()
-
-    @property
-    def by_token(self) -> bool:
-        """Some row's advantages differ between its tokens."""
-        return bool(self.parts["by_token"].any())
 
     @property
     def steps(self) -> tuple[int, ...]:
@@ -81,14 +76,12 @@ class Recording:
         step, with the columns that every step has. Raises GradebookError for a file
         that was deleted meanwhile, or is damaged."""
         tables = [pa.table({name: [] for name in self.columns})]
-        streams: dict[Source, list[Any]] = {}
+        streams = cache(_batches)
         file = "the recording"
         try:
             for part in self._whole().itertuples():
                 file = Path(part.source.name).name
-                if part.source not in streams:
-                    streams[part.source] = _batches(part.source)[1]
-                batch, _ = streams[part.source][part.batch]
+                batch, _ = streams(part.source)[1][part.batch]
                 batch.validate(full=True)
                 if batch.num_rows:
                     tables.append(pa.Table.from_batches([batch]).select(self.columns))

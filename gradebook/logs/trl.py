@@ -2,11 +2,10 @@
 reward weights.
 
 TRL cuts groups by position, `num_generations` rows each, and writes every reward
-function before weighting. Whatever a trainer subtracts from a group's rewards and
-divides them by, the advantages of a group lie on a rising line with its summed
-rewards: sizes and weights are tried until all groups do. Where TRL evaluates, it writes
-rows of evaluation behind the training rows of a step, and the oldest training rows drop
-out for them. Letters: R rows, F reward functions.
+function before weighting. Whatever a trainer does with them, the advantages of a
+group lie on a rising line with its summed rewards: sizes and weights are tried until
+all groups do. Rows of evaluation stand behind the training rows of a step, of which
+the oldest drop out for them. Letters: R rows, F reward functions.
 """
 
 from __future__ import annotations
@@ -87,10 +86,9 @@ def read_as_trl(
     weights: Sequence[float] | None = None,
     group_size: int | None = None,
 ) -> Reading:
-    """Group size and weights of a canonical table, as given or as the rows show:
-    those whose summed rewards explain the most advantages, the likeliest where
-    several do as well. Raises GradebookError when the number of weights is
-    wrong."""
+    """Group size and weights of a canonical table, as given or those whose summed
+    rewards explain the most advantages, the likeliest where several do as well.
+    Raises GradebookError when the number of weights is wrong."""
     names = columns.rewards
     if weights is not None and len(weights) != len(names):
         expected = f"{len(names)} numbers, for " + ", ".join(names)
@@ -267,9 +265,9 @@ def _divisors(rows: int) -> list[int]:
 
 def _training(table: pd.DataFrame) -> np.ndarray | None:
     """bool [R]: the row is of a whole group of training. At least half of the steps
-    are whole groups of one prompt, as large as may be. The others have as many rows:
-    the evaluation cut the first group short, by as many in each, and stands at the
-    end. None where all steps are whole groups, or no size fits."""
+    are whole groups of one prompt. In the others, which have as many rows, evaluation
+    cut the first group short, by as many in each, and stands at the end. None where
+    all steps are whole groups, or no size fits."""
     heads = np.flatnonzero(np.diff(pd.factorize(table["step"])[0], prepend=-1))
     steps = np.split(pd.factorize(table["prompt"])[0], heads[1:])
     rows = max(map(len, steps))

@@ -1,5 +1,5 @@
-"""Columns: whose column of a log means what, by the names that trainers use and by
-a guess, and its cells in the canonical columns that are computed with."""
+"""Columns: which column of a log means what, by the names that trainers use, and
+its cells in the canonical columns that are computed with."""
 
 from __future__ import annotations
 
@@ -51,13 +51,11 @@ class Columns:
     """Which column of a log is what.
 
     role      role -> the log's own name, for the roles that were found
-    rewards   the reward functions' columns; more than one are summed with
-              weights
+    rewards   the reward functions' columns, summed with weights
     by_place  groups are cut by position, as TRL does: equal prompts may
               stand side by side
-    trusted   the roles whose column is known: a recorder wrote it, a person
-              named it, or a trainer's own format has it; the others are
-              guessed by their names
+    trusted   the roles whose column is no guess: a recorder wrote it, a person
+              named it, or a trainer's own format has it
     by_row    what to give `guessed` as `by_row` where the guessed column of
               prompts is none; () without another column to try
     """
@@ -74,7 +72,7 @@ class Columns:
         return tuple(dict.fromkeys((*self.role.values(), *self.rewards)))
 
     def shown(self) -> dict[str, str]:
-        """Role -> the log's own name, as a person reads it."""
+        """Role -> the log's own name, for a person."""
         return {**self.role, "reward": " + ".join(self.rewards)}
 
     def types(self, frame: pd.DataFrame) -> dict[str, str]:
@@ -87,8 +85,7 @@ class Columns:
 
 
 def plain(name: str) -> str:
-    """A column's name without case, prefixes, units in brackets and
-    punctuation."""
+    """A column's name without case, prefixes, units in brackets, punctuation."""
     bare = re.sub(r"[(\[{][^)\]}]*[)\]}]", "", name)
     name = bare if bare.strip() else name
     last = re.split(r"[./]", name.strip())[-1] or name
@@ -103,23 +100,22 @@ def guessed(
 ) -> Columns:
     """Which of `names` is what; `numbers` are the names of columns of
     numbers; `given` says so for some roles, "" for "there is none"; `by_row`
-    name rows, and are prompts only where no other column may be.
-
-    Raises GradebookError for a role or column that does not exist, and
-    for a log without rewards.
+    name rows, and are prompts only where no other column may be. Raises
+    GradebookError for a role or column that does not exist, and without rewards.
     """
     named = dict(given or {})
     text = named.get("reward", "")
     parts = [text] if text in names else map(str.strip, text.split("+"))
     rewards = [*filter(None, parts)]
-    role = {key: name for key, name in named.items() if name and key != "reward"}
     for key in named:
         choice(key, NAMES, key)
+    role = {key: name for key, name in named.items() if name}
+    trusted = {*role}
+    role.pop("reward", "")
     for key, name in [*role.items(), *(("reward", name) for name in rewards)]:
         if name not in names:
             columns = "one of the columns " + shown(", ".join(names), 200)
             raise refuse(columns, name, key)
-    trusted = {key for key, name in named.items() if name}
     # The log begins as TRL's do.
     trl = "|step|prompt|completion|" in f"|{'|'.join(names)}|" and "advantage" in names
     aliases = dict(NAMES)
@@ -169,8 +165,8 @@ def guessed(
 
 
 def canonical(frame: pd.DataFrame, columns: Columns) -> tuple[pd.DataFrame, Broken]:
-    """The canonical columns of a log's rows, with the reward functions as
-    "reward 0", "reward 1", ..., and the cells that cannot be used."""
+    """The canonical columns of a log's rows, the reward functions as "reward 0",
+    "reward 1", .., and the cells that cannot be used."""
     broken: Broken = {}
     of = {role: frame[name] for role, name in columns.role.items()}
     # A row without a reward is no mistake where functions are summed, or
@@ -188,10 +184,20 @@ def canonical(frame: pd.DataFrame, columns: Columns) -> tuple[pd.DataFrame, Brok
         _refuse(reward, wrong, "a number", broken)
         table[f"reward {number}"] = values
     for role, column in of.items():
-        if ALL[role].kind == "whole":
-            table[role] = _whole(column, broken, ALL[role].least)
-        elif ALL[role].kind in READERS:
-            table[role] = READERS[ALL[role].kind](column, broken)
+        kind, least = ALL[role].kind, ALL[role].least
+        if kind == "whole":
+            values = _numbers(column)
+            with np.errstate(invalid="ignore"):
+                whole = (values % 1 == 0) & (values >= least) & (values <= 2**31)
+            _refuse(column, ~whole, f"a whole number from {least}", broken)
+            table[role] = np.where(whole, values, np.nan)
+        elif kind == "flag":
+            table[role] = _each(column, lambda cell: FLAGS.get(_word(cell), math.nan))
+            _refuse(column, np.isnan(table[role]), "true or false", broken)
+        elif kind == "label":
+            table[role] = _labels(column, broken)
+        elif kind == "index":
+            table[role] = _index(column, broken)
     masks = [*map(listed, of["mask"])] if "mask" in of else [None] * len(frame)
     if "advantage" in of:
         advantage = of["advantage"]
@@ -239,8 +245,8 @@ def _refuse(column: pd.Series, rows: np.ndarray, expected: str, to: Broken) -> N
 
 
 def _type(column: pd.Series) -> str:
-    """How its numbers, or those in its lists, are stored: a float type, "text 4" for
-    text of at most 4 decimals, "" for text of many or of none."""
+    """How its numbers, or those in its lists, are stored; "" for text of many decimals
+    or of none."""
     if isinstance(column.dtype, pd.CategoricalDtype):
         texts = [DECIMAL.fullmatch(str(text)) for text in column.cat.categories]
         most = max((len(text[1]) if text else math.inf for text in texts), default=0)
@@ -313,17 +319,9 @@ def _index(column: pd.Series, broken: Broken) -> np.ndarray:
     return np.where(empty, "", column.astype(str)).astype(object)
 
 
-def _whole(column: pd.Series, broken: Broken, least: int) -> np.ndarray:
-    values = _numbers(column)
-    with np.errstate(invalid="ignore"):
-        whole = (values % 1 == 0) & (values >= least) & (values <= 2**31)
-    _refuse(column, ~whole, f"a whole number from {least}", broken)
-    return np.where(whole, values, np.nan)
-
-
 def _labels(column: pd.Series, broken: Broken) -> np.ndarray:
-    """Labels as int64 [R]: whole numbers as they are, else a hash of the
-    text, so that it is the same in every file."""
+    """int64 [R]: whole numbers as they are, else a hash of the text, so that it is
+    the same in every file."""
     if column.dtype.kind in "iu":
         return column.to_numpy().astype("int64", copy=False)
     codes, kinds = _kinds(column)
@@ -331,16 +329,6 @@ def _labels(column: pd.Series, broken: Broken) -> np.ndarray:
     texts = [str(kind).encode("utf-8", "backslashreplace").decode() for kind in kinds]
     hashes = pd.util.hash_array(np.array([*texts, ""], dtype=object))
     return hashes.astype("int64")[codes]
-
-
-def _flags(column: pd.Series, broken: Broken) -> np.ndarray:
-    """1 for true, 0 for false, [R]."""
-    values = _each(column, lambda cell: FLAGS.get(_word(cell), math.nan))
-    _refuse(column, np.isnan(values), "true or false", broken)
-    return values
-
-
-READERS = {"index": _index, "label": _labels, "flag": _flags}
 
 
 def _one_a_row(
@@ -377,8 +365,8 @@ def has_lists(column: pd.Series) -> bool:
 
 
 def listed(cell: object) -> np.ndarray | None:
-    """A cell's list of numbers, which may be text such as '[1, 1, 0]' or
-    '[True, False]'; None where it is none."""
+    """A cell's list of numbers, or text such as '[1, 1, 0]' or '[True, False]'; None
+    where it is none."""
     if isinstance(cell, str):
         for word, number in (("True", "1"), ("False", "0"), ("None", "NaN")):
             cell = cell.replace(word, number)

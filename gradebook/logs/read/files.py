@@ -43,8 +43,8 @@ UPLOADED = 2**30
 LOOK = 200
 """So many rows are looked at to see what the columns are."""
 COLUMNS = 512
-BINARY = (b"PAR1", b"PK\x03\x04", b"\x1f\x8b", b"\x80\x04")
-"""How Parquet, zip, gzip and pickle files begin."""
+BINARY = (b"PAR1", b"PK\x03\x04", b"\x1f\x8b", b"\x80\x04", b"\xff\xfe", b"\xfe\xff")
+"""How Parquet, zip, gzip, pickle and UTF-16 files begin."""
 
 Choose = Callable[[list[str], list[str]], Columns]
 """From the names of all columns, and of those of numbers, to what is read."""
@@ -60,8 +60,8 @@ class Source:
 
     @property
     def kind(self) -> str:
-        """csv, json, parquet or recording, by the name's ending: .csv of run.csv.gz.
-        Raises GradebookError for anything else."""
+        """csv, json, parquet or recording, by the ending. Raises GradebookError for
+        any other."""
         if (ending := _ending(self.name)) not in ENDINGS:
             suffix = shown(Path(self.name).suffix)
             raise GradebookError(file=self.name, expected=LOGS, found=suffix)
@@ -73,18 +73,15 @@ class Source:
 
     @property
     def most_unpacked(self) -> int:
-        """Bytes to which the file may unpack."""
         most = max(2**26, self.size * EXPANSION)
         return most if self.data is None else min(most, UPLOADED)
 
     def opened(self) -> BinaryIO:
-        """The bytes as a file, as they are."""
         return open(self.path, "rb") if self.path else io.BytesIO(self.data or b"")
 
     def text(self) -> bytes:
         """The file's text, unpacked, in UTF-8; what is no text becomes a question mark.
-        Raises GradebookError for a file that cannot be read, is damaged, no text, or
-        larger than the limits allow."""
+        Raises GradebookError where there is none, or too much."""
         import pyarrow as pa
 
         packed = PACKED.get(Path(self.name).suffix.lower())
@@ -101,9 +98,8 @@ class Source:
         if len(data) > most:
             raise refuse(f"at most {most:,} bytes; split the log", "more")
         if data.startswith(BINARY):
-            raise GradebookError(expected="text", found="a binary file")
-        if data.startswith((b"\xff\xfe", b"\xfe\xff")):
-            raise GradebookError(expected="text in UTF-8", found="UTF-16")
+            kind = "a binary file, or UTF-16"
+            raise GradebookError(expected="text in UTF-8", found=kind)
         return data.decode("utf-8-sig", errors="replace").encode()
 
 
@@ -126,9 +122,8 @@ def sources(paths: Iterable[str | Path | Source]) -> list[Source]:
         elif Path(path).is_file():
             files.append(Source(str(path), Path(path)))
         else:
-            raise GradebookError(
-                file=str(path), expected="a file or a directory", found="none"
-            )
+            kind = "a file or a directory"
+            raise GradebookError(file=str(path), expected=kind, found="none")
     return files
 
 
@@ -141,31 +136,25 @@ def natural(name: str) -> list[str | int]:
 
 def read_rows(source: Source, choose: Choose) -> tuple[pd.DataFrame, Broken]:
     """The columns of a file that `choose` takes, and the lines that cannot be read;
-    their rows are empty. Raises GradebookError for what is too large, empty, or no
-    such file."""
+    their rows are empty. Raises GradebookError for a file without any row."""
+    if source.kind == "recording":
+        damage = "a damaged file, or one whose first step is cut off"
+        raise GradebookError(expected="what a recorder wrote", found=damage)
     readers = {"csv": _csv, "json": _json, "parquet": _parquet}
-    if source.kind in readers:
-        return readers[source.kind](source, choose)
-    raise GradebookError(
-        expected="what a recorder wrote",
-        found="a damaged file, or one whose first step is cut off",
-    )
+    frame, bad = readers[source.kind](source, choose)
+    if frame.empty:
+        raise GradebookError(expected="columns and rows", found="none")
+    return frame, bad
 
 
 def _unique(names: Sequence[object]) -> list[str]:
-    """Column names. Raises GradebookError for none, too many, or one twice."""
+    """Column names. Raises GradebookError for too many, or one twice."""
     columns = pd.Index([*map(str, names)])
-    if not len(columns):
-        raise _nothing()
     if len(columns) > COLUMNS:
         raise refuse(f"at most {COLUMNS} columns", len(columns))
     for name in columns[columns.duplicated() & (columns != "")]:
         raise GradebookError(key=name, expected="one column of that name", found="two")
     return columns.tolist()
-
-
-def _nothing() -> GradebookError:
-    return GradebookError(expected="columns and rows", found="none")
 
 
 def _of_numbers(frame: pd.DataFrame) -> list[str]:
@@ -185,10 +174,8 @@ def _csv(source: Source, choose: Choose) -> tuple[pd.DataFrame, Broken]:
     import pyarrow.csv as arrow
 
     data = source.text()
-    if not data.strip():
-        raise _nothing()
     mark = max("\t,;", key=data.split(b"\n", 1)[0].decode("utf-8", "replace").count)
-    odd: dict[int, int] = {}  # row, from 0 -> how many cells it has
+    odd: dict[int, int] = {}  # row, from 0 -> how many cells
 
     def skip(row: Any) -> str:
         odd[row.number - 2] = row.actual_columns  # the header is row 1
@@ -216,8 +203,6 @@ def _csv(source: Source, choose: Choose) -> tuple[pd.DataFrame, Broken]:
     names = _unique([str(column[0].as_py() or "").strip() for column in table.columns])
     table = table.slice(1).rename_columns(names)
     lines = _lines(data, table.num_rows + len(odd) + 1)[1:]
-    if not len(lines):
-        raise _nothing()
     columns = choose(names, _of_numbers(table.slice(0, LOOK).to_pandas()))
     frame = to_frame(table.select(columns.used)).set_axis(np.delete(lines, [*odd]))
     cells = f"{len(names)} cells"
@@ -285,14 +270,9 @@ def _parquet(source: Source, choose: Choose) -> tuple[pd.DataFrame, Broken]:
             schema, meta = log.schema_arrow, log.metadata
             names = _unique(schema.names)
             groups = map(meta.row_group, range(meta.num_row_groups))
-            for what, size, most in (
-                ("bytes", sum(g.total_byte_size for g in groups), source.most_unpacked),
-                ("rows", meta.num_rows, max(10_000_000, source.size * EXPANSION)),
-            ):
-                if size > most:
-                    raise refuse(f"at most {most:,} {what} when it is unpacked", size)
-            if not meta.num_rows:
-                raise _nothing()
+            size = max(sum(g.total_byte_size for g in groups), 8 * meta.num_rows)
+            if size > (most := source.most_unpacked):
+                raise refuse(f"at most {most:,} bytes when it is unpacked", size)
             numeric = re.compile("u?int[0-9]|halffloat|float|double|decimal")
             numbers = [c.name for c in schema if numeric.match(str(c.type))]
             columns = choose(names, numbers)
@@ -307,7 +287,6 @@ def _parquet(source: Source, choose: Choose) -> tuple[pd.DataFrame, Broken]:
 
 def to_frame(table: Any) -> pd.DataFrame:
     """An Arrow table as a frame; text as categories."""
-    frame: pd.DataFrame = table.to_pandas(
-        strings_to_categorical=True, ignore_metadata=True
-    )
+    options = {"strings_to_categorical": True, "ignore_metadata": True}
+    frame: pd.DataFrame = table.to_pandas(**options)
     return frame

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gradebook.core.errors import GradebookError, refuse
+from gradebook.core.errors import GradebookError
 from gradebook.core.lazy_pandas import pd
 from gradebook.logs.read.columns import (
     EMPTY,
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
 NAMED = 100
 """So many broken rows are named; the rest are counted."""
-PASTED = 20_000_000
-"""Characters of a pasted table."""
 WHOLE = 0.75
 """A step that stands again has at least this share of the rows of the steps
 that stand once. One that is cut in two has half of them."""
@@ -44,11 +42,10 @@ class Log:
                    a float type, "text 4" for text of at most 4 decimals, or ""
     recording      what a recorder wrote, where the files are its own
     broken         the first NAMED broken cells and files
-    broken_cells   how many rows have a broken cell
-    broken_steps   how many steps are left out, since a row of theirs is broken
+    broken_cells   rows with a broken cell; with an empty advantage: empty_advantages
+    broken_steps   steps that are left out, since a row of theirs is broken
     without        rows left out for a broken row of their prompt, in a log
                    without steps
-    empty_advantages  rows whose broken cell is an empty advantage
     rows           rows read
     gathered       rows of a step stood apart, and were brought together
     repeated       steps that stand again, as after a resumed run
@@ -102,13 +99,8 @@ class Log:
 
 
 def pasted(text: str) -> Source:
-    """Text copied from a spreadsheet, a CSV file or JSON Lines, as a source.
-    Raises GradebookError for no text, or too much."""
+    """Text copied from a spreadsheet, a CSV file or JSON Lines, as a source."""
     text = text.strip("\ufeff\r\n ")
-    if not text:
-        raise GradebookError(expected="a table with a header", found="nothing")
-    if len(text) > PASTED:
-        raise refuse(f"at most {PASTED:,} characters", len(text))
     ending = "jsonl" if text.startswith("{") else "csv"
     return Source(f"pasted.{ending}", data=text.encode("utf-8", errors="replace"))
 
@@ -119,12 +111,11 @@ def read_files(
     progress: Progress | None = None,
     by_row: tuple[str, ...] = (),
 ) -> Log:
-    """The log in these files, folders or uploads; the header of the first
-    file that can be read decides the columns, but for those that `columns`
-    names ({"reward": "score"}). `progress` is called with the share of the
-    bytes that are read. A column that is different on every row, as those
-    of `by_row` are, names prompts only where no other may. Raises
-    GradebookError when no file can be read.
+    """The log in these files, folders or uploads; the header of the first file that
+    can be read decides the columns, but for those that `columns` names. `progress`
+    is called with the share of the bytes that are read. A column that is different
+    on every row, as those of `by_row` are, names prompts only where no other may.
+    Raises GradebookError when no file can be read.
     """
     paths = list(paths)
     files = sources(paths)
@@ -142,10 +133,9 @@ def read_files(
     def choose(names: list[str], numbers: list[str]) -> Columns:
         nonlocal chosen
         chosen = chosen or guessed(names, numbers, columns, by_row)
-        for name in chosen.used:
-            if name not in names:
-                first = "the columns of the first file"
-                raise GradebookError(key=name, expected=first, found="no such column")
+        for name in [name for name in chosen.used if name not in names]:
+            first = "the columns of the first file"
+            raise GradebookError(key=name, expected=first, found="no such column")
         return chosen
 
     errors: list[GradebookError] = []
@@ -194,15 +184,13 @@ def _table(
 
 
 def told_apart(table: pd.DataFrame) -> tuple[pd.DataFrame, int]:
-    """The canonical table of a whole log, and how many of its steps stand
-    again, as after a resumed run. Those are renamed, so that each time is a
-    step of its own: "4", then "4 (again)".
+    """The table with a name of its own for each time that a step stands, "4", then
+    "4 (again)", and how many steps stand again, as after a resumed run.
 
-    A step also stands in several places where its rows were written in
-    pieces, by several ranks for example. Each place is the whole step where it
-    has the same prompts each time, and as many rows as the steps that stand
-    once. Where no step stands once, the places have to be equal row for row:
-    the same file was given twice.
+    A step also stands in several places where ranks wrote its rows in pieces.
+    Each place is the whole step where it has the same prompts each time, and as
+    many rows as the steps that stand once. Where no step stands once, the places
+    have to be equal row for row: the same file was given twice.
     """
     code = pd.factorize(table["step"])[0]
     head = np.flatnonzero(np.diff(code, prepend=-1))
