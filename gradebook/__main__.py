@@ -10,19 +10,18 @@ import importlib.util
 import os
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import NoReturn
 
 from gradebook.core import PROJECT
 from gradebook.core.errors import GradebookError
-from gradebook.logs.explore import failing_test, sentences
-from gradebook.logs.judging.verdict import Verdict
-from gradebook.logs.log import check_log
-from gradebook.logs.report import github, junit, report, worst_lines
+from gradebook.logs.explore import failing_test
+from gradebook.logs.log import check_log, pairs, size_of, weights_of
+from gradebook.logs.report import github, junit, printable, report, text
 from gradebook.output.takehome import bug_list, explain
 
 WRONG = 2
-FORMATS = ("text", "json", "github", "junit")
 
 
 class _Parser(argparse.ArgumentParser):
@@ -32,55 +31,28 @@ class _Parser(argparse.ArgumentParser):
         self.exit(WRONG, f"{self.prog}: {message}\n")
 
 
-def pair(text: str) -> tuple[str, str]:
-    """NAME=VALUE. Raises ValueError for anything else."""
-    name, equals, value = text.partition("=")
-    if not equals or not name.strip():
-        raise ValueError(text)
-    return name.strip(), value.strip()
-
-
-def pairs(text: str) -> dict[str, str]:
-    """NAME=VALUE,... Raises ValueError for anything else."""
-    return dict(pair(part) for part in text.strip(", ").split(","))
-
-
-def numbers(text: str) -> tuple[float, ...]:
-    """A,B,... Raises ValueError for anything else."""
-    weights = tuple(map(float, text.split(",")))
-    if not all(abs(weight) < 1e300 for weight in weights):
-        raise ValueError(text)
-    return weights
-
-
-def size(text: str) -> int:
-    """1 or more. Raises ValueError for anything else."""
-    if not 1 <= int(text) < 2**31:
-        raise ValueError(text)
-    return int(text)
-
-
 def parser() -> argparse.ArgumentParser:
     """The command line."""
     top = _Parser(prog="gradebook", allow_abbrev=False)
     commands = top.add_subparsers(dest="command", parser_class=_Parser)
-    settings = {"type": pairs, "metavar": "NAME=VALUE,..."}
+    settings = {"metavar": "NAME=VALUE,...", "default": ""}
 
-    def command(name: str, text: str) -> Callable[..., argparse.Action]:
-        return commands.add_parser(name, help=text, allow_abbrev=False).add_argument
+    def command(name: str, what: str) -> Callable[..., argparse.Action]:
+        return commands.add_parser(name, help=what, allow_abbrev=False).add_argument
 
     what = "say whether a log's advantages are correct, or which bug computes them"
     add = command("check", what)
     files = "a .parquet, .csv, .tsv or .jsonl file, or a directory of them"
     add("files", nargs="+", metavar="FILE", help=files)
     formats = "text; json; github, as annotations; or junit, as a report"
-    add("--format", choices=FORMATS, default="text", help=formats)
-    theirs = {"type": pair, "metavar": "NAME=THEIRS", "action": "append", "default": []}
+    names = ("text", "json", "github", "junit")
+    add("--format", choices=names, default="text", help=formats)
     columns = "which column is what: reward=score, or prompt= for none"
+    theirs = {"metavar": "NAME=THEIRS", "action": "append", "default": []}
     add("--column", **theirs, help=columns)
     weights = "one weight for each reward function"
-    add("--weights", type=numbers, metavar="A,B", help=weights)
-    add("--group-size", type=size, metavar="N", help="rows per prompt")
+    add("--weights", type=weights_of, metavar="A,B", help=weights)
+    add("--group-size", type=size_of, metavar="N", help="rows per prompt")
     declared = "what the trainer was asked for: estimator=grpo,scale=group"
     add("--declared", **settings, help=declared)
     places = "decimals that advantages were rounded to"
@@ -122,8 +94,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if options.command == "probe":
             from gradebook.trainers.measure import probe_command
 
+            declared = pairs(options.declared.split(","))
             return probe_command(
-                options.function, options.trainer, options.declared, options.format
+                options.function, options.trainer, declared, options.format
             )
         print(bug_list() if options.command == "bugs" else explain(options.bug))
         return 0
@@ -135,7 +108,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         reason = f"{error.filename or 'output'}: {error.strerror}"
     except Exception as error:  # exit code 1 would mean "suspect"
         reason = f"unexpected error, please report it: {type(error).__name__}: {error}"
-    print(_printable(f"gradebook: {' '.join(reason.split())}"), file=sys.stderr)
+    print(printable(f"gradebook: {' '.join(reason.split())}"), file=sys.stderr)
     return WRONG
 
 
@@ -160,24 +133,25 @@ def _check(options: argparse.Namespace) -> int:
     try:
         verdict = check_log(
             options.files,
-            columns=dict(options.column),
+            columns=pairs(options.column),
             weights=options.weights,
             group_size=options.group_size,
             places=options.places,
-            declared=options.declared,
+            declared=pairs(options.declared.split(",")),
             progress=_progress if terminal else None,
         )
     finally:
         if terminal:
             print(file=sys.stderr)
     first, *others = options.files
-    place = _printable(first) + (f" and {len(others)} more" if others else "")
-    if options.format == "json":
-        print(verdict.to_json())
-    elif options.format == "text":
-        print(_text(verdict, options.verbose))
-    else:
-        print((github if options.format == "github" else junit)(verdict, place))
+    place = printable(first) + (f" and {len(others)} more" if others else "")
+    write: dict[str, Callable[[], str]] = {
+        "text": partial(text, verdict, options.verbose),
+        "json": verdict.to_json,
+        "github": partial(github, verdict, place),
+        "junit": partial(junit, verdict, place),
+    }
+    print(write[options.format]())
     if options.html:
         Path(options.html).write_text(report(verdict), "utf-8", "replace")
     if options.test and verdict.verdict == "suspect":
@@ -190,32 +164,6 @@ def _check(options: argparse.Namespace) -> int:
 def _progress(share: float, steps: int) -> None:
     """A line that is written over, on a terminal."""
     print(f"\r{share:4.0%}  {steps} steps", end="", file=sys.stderr, flush=True)
-
-
-SHORT = 5
-"""So many lines follow the verdict, unless all are asked for."""
-
-
-def _text(verdict: Verdict, verbose: bool) -> str:
-    """The verdict for a person."""
-    columns = ", ".join(f"{k} = {v}" for k, v in verdict.columns.items())
-    lines = [verdict.near] if verdict.near else []
-    lines += worst_lines(verdict, SHORT if verbose else 1)
-    lines += sentences(verdict.what_if)[: None if verbose else 1]
-    lines.append(f"Columns: {columns}.")
-    if verbose:
-        lines += [f"Not told apart: {tie}" for tie in verdict.ties.values()]
-        lines += [*verdict.notes, *verdict.broken]
-    else:
-        broken = [f"Left out: {b} (--verbose shows all)" for b in verdict.broken[:1]]
-        unchecked = [verdict.unchecked] if verdict.unchecked else []
-        lines = [*lines, *broken, *unchecked][:SHORT]
-    return "\n".join(map(_printable, [verdict.sentence, *lines]))
-
-
-def _printable(line: str) -> str:
-    """Without what would move a terminal's cursor."""
-    return "".join(c if c.isprintable() else "�" for c in line)
 
 
 if __name__ == "__main__":

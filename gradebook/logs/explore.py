@@ -34,15 +34,10 @@ MOST_TOKENS = 64
 
 @dataclass(frozen=True, eq=False)
 class StepRows:
-    """One step of a log as a bug page loads it.
-
-    settings  the convention that the log was named by
-    bug       the bug that the step, or the log, is named by, or ""
-    row       the row that is off most, in the table
-    logged    float64 [rows] the advantages in the log, NaN for none
-    correct   float64 [rows] the correct ones
-    note      what the table leaves out, or ""
-    """
+    """One step of a log as a bug page loads it: under the convention, and with the
+    bug, that the step or the log is named by; the `row` that is off most; `logged`
+    and `correct` advantages, float64 [rows], NaN for none; a note on what the table
+    leaves out."""
 
     table: Table
     settings: Settings
@@ -50,7 +45,7 @@ class StepRows:
     row: int
     logged: np.ndarray
     correct: np.ndarray
-    note: str = ""
+    note: str
 
 
 def worst_steps(verdict: Verdict, most: int = 10) -> pd.DataFrame:
@@ -58,6 +53,13 @@ def worst_steps(verdict: Verdict, most: int = 10) -> pd.DataFrame:
     off = verdict.frame[verdict.frame["verdict"].isin(OFF)]
     order = ["correct_residual", "flips"]
     return off.sort_values(order, ascending=False, kind="stable").head(most)
+
+
+def shown_steps(verdict: Verdict) -> pd.DataFrame:
+    """The frame as a person reads it: where nothing was declared, a step that fits
+    "matches"."""
+    names = {} if verdict.declared else {"correct": "matches"}
+    return verdict.frame.assign(verdict=verdict.frame["verdict"].replace(names))
 
 
 def step_rows(verdict: Verdict, step: object, most: int = ROWS) -> StepRows:
@@ -91,7 +93,7 @@ def step_rows(verdict: Verdict, step: object, most: int = ROWS) -> StepRows:
         correct = compute(steps, Suspect("", settings)).values
         other = compute(steps, Suspect(name, settings)).values
     away = distance(correct, other)
-    order = _shown_rows(steps, away, stride, min(most, MOST_ROWS))
+    order = _shown_rows(steps, away, stride, most)
     table, note = _table(steps, order)
     if left := steps.rows - len(order):
         note += (
@@ -168,8 +170,7 @@ def failing_test(verdict: Verdict) -> str:
     """The step with the fewest rows of those that name a bug, as a test file that
     passes on a correct trainer and fails on this one. Raises GradebookError where
     there is none."""
-    frame = verdict.frame
-    off = frame[frame["bug"] != ""] if len(frame) else frame
+    off = verdict.frame[verdict.frame["bug"] != ""]
     if not len(off):
         raise refuse("a step that names a suspect", "none", "step")
     smallest = off.sort_values("rows", kind="stable")["step"].iloc[0]
@@ -221,17 +222,15 @@ def sentences(lines: pd.DataFrame) -> list[str]:
     """What each engine would compute, a sentence for each bug."""
     texts = []
     for line in lines.to_dict("records"):
-        name = bug(line["bug"]).title
-        if not line["steps"]:
-            same = f"{name}: both engines would give the same numbers"
-            texts.append(f"{same} on every step of this log.")
-            continue
-        texts.append(
-            f"{name} under {line['estimator']}: the engines would differ on"
-            f" {line['steps']} of {counted(line['of'], 'step')}, on"
-            f" {counted(line['rows_off'], 'row')}, {line['flips'] or 'none'} of them"
-            f" with the other sign. They differ most at step {line['step']}, row"
-            f" {line['row']}: correct {signed(line['correct'])}, faulty"
-            f" {signed(line['faulty'])}."
-        )
+        says = "both engines would give the same numbers on every step of this log."
+        if line["steps"]:
+            says = (
+                f"under {line['estimator']}, the engines would differ on"
+                f" {line['steps']} of {counted(line['of'], 'step')}, on"
+                f" {counted(line['rows_off'], 'row')}, {line['flips'] or 'none'} of"
+                f" them with the other sign. They differ most at step {line['step']},"
+                f" row {line['row']}: correct {signed(line['correct'])}, faulty"
+                f" {signed(line['faulty'])}."
+            )
+        texts.append(f"{bug(line['bug']).title}: {says}")
     return texts

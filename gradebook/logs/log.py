@@ -10,10 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from gradebook.bugs import BUGS
 from gradebook.cases.scenario import bug
+from gradebook.core.columns import number, whole
+from gradebook.core.errors import refuse
 from gradebook.core.lazy_pandas import pd
+from gradebook.core.settings import check_setting
 from gradebook.logs.explore import what_if
 from gradebook.logs.judging.fit import Rounding, ruler_of
-from gradebook.logs.judging.judge import COLUMNS, OFF, Judgement, by_step, judge
+from gradebook.logs.judging.judge import OFF, Judgement, by_step, judge, no_steps
 from gradebook.logs.judging.reading import asked_of
 from gradebook.logs.judging.suspects import can_show, telling_columns
 from gradebook.logs.judging.verdict import (
@@ -83,6 +86,30 @@ def check_log(
         if other.verdict == "correct":
             return other
     return verdict
+
+
+def pairs(parts: Iterable[str]) -> dict[str, str]:
+    """Settings, or names of columns, as a person types them: "name = value".
+    Raises GradebookError for anything else."""
+    named = {}
+    for part in filter(str.strip, parts):
+        name, mark, value = (text.strip() for text in part.partition("="))
+        if not name or not mark:
+            raise refuse("name = value", part)
+        named[name] = value
+    return named
+
+
+def weights_of(text: str) -> list[float]:
+    """Numbers between commas. Raises GradebookError for anything else."""
+    return [number(weight) for weight in text.split(",")]
+
+
+def size_of(text: str) -> int:
+    """The rows of a prompt. Raises GradebookError for what is no such number."""
+    size = whole(text)
+    check_setting("group_size", size)
+    return size
 
 
 def _read(log: Log, declared: Mapping[str, object]) -> Verdict:
@@ -197,7 +224,7 @@ def check(
         log = read_recording(frame, columns)
     asked = asked_of(declared, group_size, log.columns.trusted)
     if not len(log.table):
-        return pd.DataFrame({n: pd.Series(dtype=kind) for n, kind in COLUMNS.items()})
+        return no_steps()
     reading = read_as_trl(log.table, log.columns, weights, group_size)
     steps = logged(log.table, log.columns, reading)
     answer = by_step(ruler_of(steps, log.types, places), asked)

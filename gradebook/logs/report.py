@@ -1,24 +1,16 @@
-"""The verdict to take home: one HTML file that needs nothing else, GitHub's
-annotations, and JUnit."""
+"""The verdict in words: for a terminal, as one HTML file that needs nothing else, as
+GitHub's annotations, and as JUnit."""
 
 import math
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from gradebook.core.formatting import short
-from gradebook.logs.explore import sentences, worst_steps
+from gradebook.logs.explore import sentences, shown_steps, worst_steps
 from gradebook.logs.judging.verdict import Verdict
 from gradebook.output.rendering import rendered
 
-WORST = {
-    "step": "Step",
-    "bug": "Named",
-    "correct_residual": "Off by",
-    "row": "at row",
-    "flips": "Flips",
-    "groups_affected": "Groups affected",
-    "groups": "of",
-}
-"""Columns of the table of the worst steps, with their titles."""
+SHORT = 5
+"""So many lines follow the verdict in a terminal, unless all are asked for."""
 
 
 def facts(verdict: Verdict) -> list[tuple[str, str]]:
@@ -29,15 +21,18 @@ def facts(verdict: Verdict) -> list[tuple[str, str]]:
     distance, correct = (short(x, 3) if math.isfinite(x) else "" for x in residuals)
     where = f"step {verdict.step}, row {verdict.row}"
     none_fits = verdict.verdict == "none fits"
+    counts = shown_steps(verdict)["verdict"].value_counts().items()
     facts = {
         "Declared": ", ".join(f"{k}={v}" for k, v in verdict.declared.items()),
         "Convention": verdict.convention,
         "Steps judged": f"{verdict.steps_judged:,} of {verdict.steps_read:,}",
         "Steps that it fits": "" if none_fits else f"{verdict.steps_fitted:,}",
+        "Step by step": ", ".join(f"{count:,} {name}" for name, count in counts),
         "Rows": f"{verdict.log.rows:,}",
         "Largest distance from this computation": distance,
         "Largest distance from the correct one": correct,
         "Rows with another sign": f"{verdict.flips:,}",
+        "Groups that are off": f"{verdict.frame['groups_affected'].sum():,}",
         "First off, and where most": "" if verdict.step is None else where,
         "Weights of the rewards": ", ".join(f"{w:g}" for w in verdict.weights),
         "Files": f"{len(files)}: {', '.join(files[:3])}" + " …" * (len(files) > 3),
@@ -46,29 +41,44 @@ def facts(verdict: Verdict) -> list[tuple[str, str]]:
     return [(name, value) for name, value in facts.items() if value]
 
 
+def lists(verdict: Verdict) -> dict[str, list[str]]:
+    """What else is known, sentence by sentence, under its titles."""
+    return {
+        "What this log cannot tell": [*verdict.ties.values()],
+        "Notes, and what was not checked": [*verdict.notes],
+        "Left out or missing": [*verdict.broken],
+    }
+
+
 def report(verdict: Verdict) -> str:
     """A short HTML page; all text in it is escaped."""
-    steps = verdict.frame["verdict"].value_counts() if len(verdict.frame) else {}
-    counts = ", ".join(f"{n:,} {name}" for name, n in steps.items())
-    worst = worst_steps(verdict).astype(object)
-    worst["correct_residual"] = [short(n, 3) for n in worst["correct_residual"]]
     return rendered(
         "report.html.jinja",
         sentence=verdict.sentence,
-        facts=[
-            ("Verdict", verdict.verdict),
-            ("Step by step", counts or "none"),
-            *facts(verdict),
-        ],
-        worst_head=list(WORST.values()),
-        worst=worst[list(WORST)].astype(str).to_numpy().tolist(),
-        lists=[
-            ("What each engine would compute", sentences(verdict.what_if)),
-            ("What this log cannot tell", [*verdict.ties.values()]),
-            ("Notes", list(verdict.notes)),
-            ("Left out", list(verdict.broken)),
-        ],
+        facts=[("Verdict", verdict.verdict), *facts(verdict)],
+        lists={
+            "The worst steps": worst_lines(verdict, 10),
+            "What each engine would compute": sentences(verdict.what_if),
+            **lists(verdict),
+        },
     )
+
+
+def text(verdict: Verdict, verbose: bool) -> str:
+    """For a person at a terminal: the verdict, and at most five lines unless
+    everything is asked for."""
+    columns = ", ".join(f"{role} = {name}" for role, name in verdict.columns.items())
+    lines = [verdict.near, *worst_lines(verdict, SHORT if verbose else 1)]
+    lines += sentences(verdict.what_if)[: None if verbose else 1]
+    lines.append(f"Columns: {columns}.")
+    if verbose:
+        lines += [f"Not told apart: {tie}" for tie in verdict.ties.values()]
+        lines += [*verdict.notes, *verdict.broken]
+    else:
+        lines += [f"Left out: {b} (--verbose shows all)" for b in verdict.broken[:1]]
+        lines.append(verdict.unchecked)
+    lines = list(filter(None, lines))[: None if verbose else SHORT]
+    return "\n".join(map(printable, [verdict.sentence, *lines]))
 
 
 def github(verdict: Verdict, place: str) -> str:
@@ -95,7 +105,7 @@ def _escaped(text: str, more: str = "") -> str:
     return "".join(f"%{ord(c):02X}" if c in f"%\r\n{more}" else c for c in text)
 
 
-def worst_lines(verdict: Verdict, most: int = 5) -> list[str]:
+def worst_lines(verdict: Verdict, most: int = SHORT) -> list[str]:
     """The worst steps, a sentence each."""
     return [
         f"Step {step['step']}, row {step['row']}: off by"
@@ -118,16 +128,16 @@ def junit(verdict: Verdict, place: str) -> str:
     suite = SubElement(
         suites, "testsuite", {"name": "gradebook check", "tests": "1", **counts}
     )
-    case = SubElement(suite, "testcase", classname="gradebook.check", name=_xml(place))
+    case = SubElement(suite, "testcase", classname="gradebook.check", name=place)
     if kind:
-        result = SubElement(case, kind, message=_xml(verdict.sentence))
-        result.text = _xml("\n".join(worst_lines(verdict)))
-    notes = [verdict.sentence, *verdict.notes, *verdict.broken]
-    SubElement(case, "system-out").text = _xml("\n".join(notes))
+        result = SubElement(case, kind, message=printable(verdict.sentence))
+        result.text = printable("\n".join(worst_lines(verdict)), "\n")
+    notes = "\n".join([verdict.sentence, *verdict.notes, *verdict.broken])
+    SubElement(case, "system-out").text = printable(notes, "\n")
     indent(suites)
     return f'<?xml version="1.0" encoding="utf-8"?>\n{tostring(suites, "unicode")}'
 
 
-def _xml(text: str) -> str:
-    """The text without characters that XML 1.0 cannot hold."""
-    return "".join(c if c.isprintable() or c == "\n" else "�" for c in text)
+def printable(text: str, more: str = "") -> str:
+    """The text without what moves a cursor, or cannot stand in XML 1.0, but `more`."""
+    return "".join(c if c.isprintable() or c in more else "�" for c in text)

@@ -94,6 +94,14 @@ def test_columns_weights_and_group_size_can_be_said(run, tmp_path):
     assert run("check", TRL, "--weights", "1,0")[0] == 2
 
 
+def test_a_log_of_which_no_row_can_be_read_is_judged(run, tmp_path):
+    path, page = tmp_path / "run.csv", tmp_path / "out.html"
+    path.write_text("step,prompt,reward,advantage\n1,a,x,1\n1,a,y,2\n")
+    for form in ("text", "json", "github", "junit"):
+        code, out, err = run("check", path, "--format", form, "--html", page)
+        assert (code, err) == (2, "") and "no step of this log could be judged" in out
+
+
 def test_the_report_and_the_test_file_are_written(run, faulty, tmp_path):
     page, test = tmp_path / "out.html", tmp_path / "test_out.py"
     code, _, err = run("check", TRL, "--weights", "1,0.5", "--test", test)

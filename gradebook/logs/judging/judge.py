@@ -33,6 +33,10 @@ COLUMNS = {
 """The columns of `gradebook.check`, with their types."""
 
 
+def no_steps() -> pd.DataFrame:
+    return pd.DataFrame({n: pd.Series(dtype=kind) for n, kind in COLUMNS.items()})
+
+
 @dataclass(frozen=True, eq=False)
 class Judgement:
     """What the advantages of some steps are.
@@ -62,7 +66,7 @@ class Judgement:
     change: int | None = None
     level: int = fit.NONE
     residual: float = np.nan
-    frame: pd.DataFrame = field(default_factory=lambda: pd.DataFrame())
+    frame: pd.DataFrame = field(default_factory=no_steps)
     correct: np.ndarray = field(default_factory=lambda: np.zeros(0))
 
     @property

@@ -16,7 +16,7 @@ from gradebook.core.formatting import short
 from gradebook.core.lazy_pandas import pd
 from gradebook.logs.judging import suspects
 from gradebook.logs.judging.fit import REWARDS, SCORES, WRITTEN, distance
-from gradebook.logs.judging.judge import OFF, Judgement
+from gradebook.logs.judging.judge import OFF, Judgement, no_steps
 from gradebook.logs.judging.reading import COMPUTATIONS, REJECTS, ROLES, Reading
 from gradebook.logs.judging.search import quiet, search
 from gradebook.logs.judging.suspects import Suspect
@@ -74,7 +74,7 @@ class Verdict:
     weights: tuple[float, ...] = ()
     broken: tuple[str, ...] = ()
     declared: Mapping[str, object] = field(default_factory=dict)
-    frame: pd.DataFrame = field(default_factory=lambda: pd.DataFrame())
+    frame: pd.DataFrame = field(default_factory=no_steps)
     what_if: pd.DataFrame = field(default_factory=lambda: pd.DataFrame())
 
     @property
@@ -275,7 +275,7 @@ def _suspect(j: Judgement, s: Suspect, columns: Columns) -> str:
     more = f" (or {_titles(j.asks[1:3])})" if len(j.asks) > 1 else ""
     return (
         f"{first}. Is it what was configured? If not, this is {record.title}{more}:"
-        f" declare what was, with --declared."
+        " declare what was."
     )
 
 

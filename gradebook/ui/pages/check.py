@@ -2,6 +2,7 @@
 
 import re
 import time
+from collections.abc import Sequence
 from functools import partial
 
 import streamlit as st
@@ -9,12 +10,18 @@ import streamlit as st
 from gradebook.cases.scenario import SANDBOX, bug, case, load
 from gradebook.core.errors import GradebookError
 from gradebook.core.formatting import flips
-from gradebook.logs.explore import StepRows, failing_test, state_of, worst_steps
-from gradebook.logs.explore import sentences as in_words
+from gradebook.logs.explore import (
+    StepRows,
+    failing_test,
+    sentences,
+    shown_steps,
+    state_of,
+    worst_steps,
+)
 from gradebook.logs.judging.suspects import HOW_ROWS_COUNT, main_column
 from gradebook.logs.judging.verdict import Verdict, named_as
 from gradebook.logs.log import check_log
-from gradebook.logs.report import facts, report
+from gradebook.logs.report import facts, lists, report
 from gradebook.output.charts import timeline_figure
 from gradebook.output.figures import picture as rows_picture
 from gradebook.output.panels import Panel
@@ -75,8 +82,8 @@ def _check(checking: Checking) -> None:
             bar.progress(share, f"{steps:,} steps checked")
 
     try:
-        files, options = checking.files(), checking.options()
-        checking.verdict = check_log(files, progress=draw, **options)
+        options = ask.options_of(typed, checking.weights)
+        checking.verdict = check_log(checking.files(), progress=draw, **options)
     except GradebookError as error:
         checking.error = str(error)
     work.empty()
@@ -90,7 +97,7 @@ def _verdict(checking: Checking, verdict: Verdict) -> None:
         st.markdown(
             "### What each engine would compute\n\nThe rewards alone tell where a bug"
             " would change the advantages of these rows, if the trainer had it.\n\n"
-            + "\n".join(f"- {words.plain(line)}" for line in in_words(verdict.what_if))
+            + _listed(sentences(verdict.what_if))
         )
     elif has_steps:
         _timeline(verdict)
@@ -154,18 +161,18 @@ def _confirm(verdict: Verdict) -> None:
             st.button(words.plain(label), key=key, on_click=ask.say, args=texts)
 
 
+def _listed(texts: Sequence[str]) -> str:
+    return "\n".join(f"- {words.plain(text)}" for text in texts)
+
+
 def _evidence(verdict: Verdict) -> None:
     """Everything else that the check knows; and files."""
     st.markdown(words.titled("Evidence", level=3))
     table(["", ""], [list(fact) for fact in facts(verdict)], label="evidence")
-    for title, texts, expanded in (
-        ("What this log cannot tell", [*verdict.ties.values()], False),
-        ("Notes, and what was not checked", verdict.notes, False),
-        ("Left out or missing", verdict.broken, True),
-    ):
+    for title, texts in lists(verdict).items():
         if texts:
-            lines = "\n".join(f"- {words.plain(text)}" for text in texts)
-            st.expander(title, expanded=expanded).markdown(lines)
+            part = st.expander(title, expanded=title == "Left out or missing")
+            part.markdown(_listed(texts))
     with st.container(horizontal=True):
         download("Verdict as JSON", "gradebook-verdict.json", verdict.to_json)
         html = partial(report, verdict)
@@ -181,9 +188,7 @@ def _evidence(verdict: Verdict) -> None:
 def _timeline(verdict: Verdict) -> None:
     """The timeline of a log with advantages: a mark for each step, in colour
     once it was said what they are compared with."""
-    frame = verdict.frame.copy()
-    if not verdict.declared:
-        frame["verdict"] = frame["verdict"].replace("correct", "matches")
+    frame = shown_steps(verdict)
     labels = [str(label) for label in frame["step"]]
 
     def clicked() -> None:
@@ -199,13 +204,7 @@ def _timeline(verdict: Verdict) -> None:
         selection_mode="points",
         alt="Each step's verdict and its distance from the correct numbers",
     )
-    counts = frame["verdict"].value_counts().items()
-    verdicts = ", ".join(f"{count:,} {name}" for name, count in counts)
-    st.markdown(
-        f"Steps: {verdicts}. Rows whose sign flips: {int(frame['flips'].sum()):,}."
-        f" Groups that are off: {int(frame['groups_affected'].sum()):,}. A click on a"
-        " mark opens its step below."
-    )
+    st.markdown("A click on a mark opens its step below.")
     names = ["step", "verdict", "correct_residual", "flips", "groups_affected"]
     numbers = frame[names].rename(columns={"correct_residual": "off by"})
     offered("the timeline's numbers", CHART, lambda: {"The steps": numbers})

@@ -9,12 +9,11 @@ from typing import Any
 import streamlit as st
 
 from gradebook.core import PROJECT
-from gradebook.core.columns import number, whole
-from gradebook.core.errors import GradebookError
 from gradebook.core.settings import CHOICES, ESTIMATORS
 from gradebook.logs.explore import StepRows, step_rows
 from gradebook.logs.judging.reading import COMPUTATIONS
 from gradebook.logs.judging.verdict import Verdict
+from gradebook.logs.log import pairs, size_of, weights_of
 from gradebook.logs.read.columns import NAMES
 from gradebook.logs.read.files import Source, natural
 from gradebook.logs.read.log import pasted
@@ -162,13 +161,6 @@ class Checking:
     error: str = ""
     rows: dict[object, StepRows] = field(default_factory=dict)
 
-    def options(self) -> dict[str, Any]:
-        """The arguments of `check_log` that stand in the fields. Raises GradebookError
-        for what cannot be read."""
-        names = ("columns", "declared", "weights", "size", "estimator")
-        texts = {name: typed(name) for name in names}
-        return options_of(texts | {"weights": texts["weights"] or self.weights})
-
     def step(self, label: object) -> StepRows:
         """A step's rows, read once. Raises GradebookError."""
         assert self.verdict is not None
@@ -177,32 +169,17 @@ class Checking:
         return self.rows[label]
 
 
-def options_of(typed: Mapping[str, str]) -> dict[str, Any]:
-    """Arguments of `check_log` from the fields as typed: columns, one
-    "name = your column" a line; weights, numbers between commas; size, a
-    whole number; declared, "name=value" between commas.
-
-    Raises GradebookError for what cannot be read.
-    """
-    weights, size = typed.get("weights", ""), typed.get("size", "")
-    declared = _pairs("asked for", typed.get("declared", "").split(","))
-    declared = {**answers().get(typed.get("estimator", ""), {}), **declared}
+def options_of(typed: Callable[[str], str], weights: str = "") -> dict[str, Any]:
+    """The arguments of `check_log` from the fields, each as `typed`; `weights` are
+    those of a field that is empty. Raises GradebookError for what cannot be read."""
+    weights, size = typed("weights") or weights, typed("size")
+    declared = answers().get(typed("estimator"), {})
     return {
-        "columns": _pairs("columns", typed.get("columns", "").splitlines()) or None,
-        "weights": [number(w) for w in weights.split(",")] if weights.strip() else None,
-        "group_size": whole(size) if size.strip() else None,
-        "declared": declared or None,
+        "columns": pairs(typed("columns").splitlines()),
+        "weights": weights_of(weights) if weights else None,
+        "group_size": size_of(size) if size else None,
+        "declared": {**declared, **pairs(typed("declared").split(","))},
     }
-
-
-def _pairs(key: str, parts: Sequence[str]) -> dict[str, str]:
-    pairs = {}
-    for part in filter(str.strip, parts):
-        name, mark, theirs = (text.strip() for text in part.partition("="))
-        if not name or not mark or not (theirs or key == "columns"):
-            raise GradebookError(key=key, expected="name = value", found=part.strip())
-        pairs[name] = theirs
-    return pairs
 
 
 @cache
@@ -228,17 +205,7 @@ def answers() -> Mapping[str, Mapping[str, Any]]:
     return answers
 
 
-ON_PAGE = {
-    ": declare what was, with --declared.": ": answer the question beside the log.",
-    "Give them with --weights.": "Give them in the settings below.",
-    "declare it.": "answer the question beside the log.",
-}
-"""The command line's words, and the page's."""
-
-
 def on_page(sentence: str) -> str:
     """A sentence of the check without the command line's options."""
     sentence, _, _ = sentence.partition(" Confirm with `--")
-    for theirs, ours in ON_PAGE.items():
-        sentence = sentence.replace(theirs, ours)
-    return sentence
+    return sentence.replace("with --weights", "in the settings below")
