@@ -6,8 +6,6 @@ writing. `gradebook check FOLDER` reads the folder with nothing guessed, also
 while the run goes on.
 """
 
-from __future__ import annotations
-
 import os
 import time
 import warnings
@@ -16,7 +14,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from numbers import Integral
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 import torch
@@ -58,6 +56,23 @@ class StepFacts(BaseModel):
     step: int
     written: int
     by_token: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class StepRows:
+    """The rows of one training step as columns, arrays [R], step too; a reward that
+    is missing is NaN. `by_token`: some row's tokens have different advantages, and
+    it has their mean. `types`: name -> the float type that the trainer handed over.
+    """
+
+    step: int
+    columns: Mapping[str, np.ndarray]
+    by_token: bool
+    types: Mapping[str, str]
+
+    @property
+    def rows(self) -> int:
+        return len(self.columns["reward"])
 
 
 class Recorder:
@@ -114,7 +129,6 @@ class Recorder:
         self._schema: Any = None  # of the writer's stream
         self._streams = 0
         self._warned = False
-        self._closed = False
 
     def step(self, step: int, **columns: Any) -> None:
         """Writes one step's rows: tensors of any device and float type, arrays or
@@ -130,17 +144,14 @@ class Recorder:
         steps, kept_steps      [R] transitions of the episode
         """
         with self._going_on(step):
-            if self._closed:
-                raise refuse("an open recorder", "a closed one", "step")
             self._write(step_rows(step, columns))
 
     def close(self) -> None:
-        """Ends the recording."""
-        self._closed = True
+        """Ends the file that is written to; another step begins another one."""
         with self._going_on("close"):
             self._end_stream()
 
-    def __enter__(self) -> Recorder:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -206,25 +217,6 @@ class Recorder:
                 warnings.warn(text, RuntimeWarning, stacklevel=4)
 
 
-@dataclass(frozen=True, eq=False)
-class StepRows:
-    """The rows of one training step as columns.
-
-    columns   name -> array [R], step too; a reward that is missing is NaN
-    by_token  some row's tokens have different advantages: the row has their mean
-    types     name -> the float type that the trainer handed over
-    """
-
-    step: int
-    columns: Mapping[str, np.ndarray]
-    by_token: bool
-    types: Mapping[str, str]
-
-    @property
-    def rows(self) -> int:
-        return len(self.columns["reward"])
-
-
 def step_rows(step: Any, arguments: Mapping[str, Any]) -> StepRows:
     """What a trainer handed over for one step. Raises GradebookError naming the
     argument and the row."""
@@ -247,16 +239,15 @@ def step_rows(step: Any, arguments: Mapping[str, Any]) -> StepRows:
     if "rank" in cells:
         rank = as_tensor("rank", cells["rank"])
         cells["rank"] = rank if rank.dim() else rank.expand(rows)
-    tokens, by_token = cells["advantage"], False
-    if tokens.dim() == 2:
-        cells["advantage"] = tokens.new_zeros(len(tokens))
-    columns = {name: read_cells(name, cell, rows) for name, cell in cells.items()}
-    reward, mask = columns["reward"], columns.pop("mask", None)
-    refuse_rows("reward", reward.isinf(), reward, "a finite number, NaN or None")
-    if tokens.dim() == 2:
-        columns["advantage"], by_token = _by_row(tokens, mask)
+    by_token, mask = False, cells.pop("mask", None)
     if mask is not None:
-        columns["length"] = mask.sum(-1)
+        mask = read_cells("mask", mask, rows)
+        cells["length"] = mask.sum(-1)
+    if cells["advantage"].dim() == 2:
+        cells["advantage"], by_token = _by_row(cells["advantage"], mask)
+    columns = {name: read_cells(name, cell, rows) for name, cell in cells.items()}
+    reward = columns["reward"]
+    refuse_rows("reward", reward.isinf(), reward, "a finite number, NaN or None")
     arrays = {name: np.asarray(column) for name, column in columns.items()}
     for name, array in arrays.items():
         if array.dtype == object:  # half characters stand in no file
