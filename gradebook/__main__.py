@@ -17,7 +17,7 @@ from typing import NoReturn
 from gradebook.core import PROJECT
 from gradebook.core.errors import GradebookError
 from gradebook.logs.explore import failing_test
-from gradebook.logs.log import check_log, pairs, size_of, weights_of
+from gradebook.logs.log import check_log, options_of, pairs
 from gradebook.logs.report import github, junit, printable, report, text
 from gradebook.output.takehome import bug_list, explain
 
@@ -51,8 +51,8 @@ def parser() -> argparse.ArgumentParser:
     theirs = {"metavar": "NAME=THEIRS", "action": "append", "default": []}
     add("--column", **theirs, help=columns)
     weights = "one weight for each reward function"
-    add("--weights", type=weights_of, metavar="A,B", help=weights)
-    add("--group-size", type=size_of, metavar="N", help="rows per prompt")
+    add("--weights", default="", metavar="A,B", help=weights)
+    add("--group-size", default="", metavar="N", help="rows per prompt")
     declared = "what the trainer was asked for: estimator=grpo,scale=group"
     add("--declared", **settings, help=declared)
     places = "decimals that advantages were rounded to"
@@ -130,15 +130,15 @@ def start_app(options: Sequence[str] = ()) -> NoReturn:
 
 def _check(options: argparse.Namespace) -> int:
     terminal = sys.stderr.isatty()
+    typed = options_of(
+        options.column, options.declared, options.weights, options.group_size
+    )
     try:
         verdict = check_log(
             options.files,
-            columns=pairs(options.column),
-            weights=options.weights,
-            group_size=options.group_size,
             places=options.places,
-            declared=pairs(options.declared.split(",")),
             progress=_progress if terminal else None,
+            **typed,
         )
     finally:
         if terminal:

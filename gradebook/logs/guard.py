@@ -31,12 +31,9 @@ KEPT = 6
 
 @dataclass(frozen=True)
 class Finding:
-    """The first step whose advantages are wrong.
+    """The first step whose advantages are wrong: its number, the row that is off
+    most, counted from 0, and that row's advantage as declared and as trained.
 
-    step      its number
-    row       the row that is off most, counted from 0
-    correct   that row's advantage as declared
-    trained   the advantage that the trainer computed
     bug       a name from BUGS, or "" where no known bug computes the step
     verdict   other, suspect or none fits, as the check would say
     sentence  what the advantages match, in words that stand alone

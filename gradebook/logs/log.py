@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from gradebook.bugs import BUGS
 from gradebook.cases.scenario import bug
-from gradebook.core.columns import number, whole
-from gradebook.core.errors import refuse
+from gradebook.core.columns import number
+from gradebook.core.errors import GradebookError, refuse
 from gradebook.core.lazy_pandas import pd
-from gradebook.core.settings import check_setting
 from gradebook.logs.explore import what_if
 from gradebook.logs.judging.fit import Rounding, ruler_of
 from gradebook.logs.judging.judge import OFF, Judgement, by_step, judge, no_steps
-from gradebook.logs.judging.reading import asked_of
+from gradebook.logs.judging.reading import asked_of, setting_of
 from gradebook.logs.judging.suspects import can_show, telling_columns
 from gradebook.logs.judging.verdict import (
     SENTENCES,
@@ -88,9 +87,26 @@ def check_log(
     return verdict
 
 
+def options_of(
+    columns: Iterable[str], declared: str, weights: str, group_size: str
+) -> dict[str, Any]:
+    """The arguments of `check_log` as a person types them: "name = value", several
+    settings or numbers between commas, "" for none. Raises GradebookError for what
+    cannot be read."""
+    try:
+        numbers = [number(weight) for weight in weights.split(",")] if weights else None
+    except GradebookError as error:
+        raise error.at(key="weights") from None
+    return {
+        "columns": pairs(columns),
+        "declared": pairs(declared.split(",")),
+        "weights": numbers,
+        "group_size": setting_of("group_size", group_size) if group_size else None,
+    }
+
+
 def pairs(parts: Iterable[str]) -> dict[str, str]:
-    """Settings, or names of columns, as a person types them: "name = value".
-    Raises GradebookError for anything else."""
+    """The parts, "name = value" each. Raises GradebookError for another one."""
     named = {}
     for part in filter(str.strip, parts):
         name, mark, value = (text.strip() for text in part.partition("="))
@@ -98,18 +114,6 @@ def pairs(parts: Iterable[str]) -> dict[str, str]:
             raise refuse("name = value", part)
         named[name] = value
     return named
-
-
-def weights_of(text: str) -> list[float]:
-    """Numbers between commas. Raises GradebookError for anything else."""
-    return [number(weight) for weight in text.split(",")]
-
-
-def size_of(text: str) -> int:
-    """The rows of a prompt. Raises GradebookError for what is no such number."""
-    size = whole(text)
-    check_setting("group_size", size)
-    return size
 
 
 def _read(log: Log, declared: Mapping[str, object]) -> Verdict:

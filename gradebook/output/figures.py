@@ -20,7 +20,7 @@ from gradebook.analysis.comparison import ROW_STAGES, Comparison
 from gradebook.bugs import BUGS, Swap
 from gradebook.cases.scenario import bug, by_stage, by_trainer
 from gradebook.core.batch import Batch
-from gradebook.core.formatting import plain, settled, short, signed
+from gradebook.core.formatting import settled, short, signed
 from gradebook.engine.pipeline import CORRECT, run
 from gradebook.output import panels
 from gradebook.output.panels import Panel, stage_panel, telling, written
@@ -238,9 +238,6 @@ def compare(bug: Swap, batch: Batch) -> Shown:
 # The pipeline as a map: its stages in order, and at each stage the bugs that break it,
 # every one a link
 
-REWARDS = (1.0, 0.0, 0.0, 1.0)
-"""Four answers to one prompt; the first one's numbers stand under the stages."""
-
 ASKS = {
     "score": "the reward, after bias, scaling and clip",
     "credited": "may the row earn an advantage?",
@@ -263,27 +260,20 @@ height, and the space between the pipe and the lowest bug."""
 def map_file(base: str) -> str:
     """The map as a file: the stages from left to right, with addresses of bugs
     that begin with `base`."""
-    rows = len(REWARDS)
     stages: list[dict[str, Any]] = []
-    trace = run(CORRECT, Batch([0] * rows, REWARDS, logp=[[-0.5]] * rows))
     for stage, bugs in by_stage().items():
         tiles: list[dict[str, Any]] = []
         top = -FLOOR
         for record in reversed([*map(bug, bugs)]):  # from the pipe upwards
-            long = len(record.standing) > 17
-            facts = record.standing.split(" · ") if long else [record.standing]
+            facts = record.standing.split(" · ")
             title = textwrap.wrap(record.title, 12, break_long_words=False)
             height = 17 * len(title) + 15 * len(facts) + 17
             top -= height
             tile = {"bug": record, "title": title, "facts": facts, "height": height}
             tiles.append(tile | {"href": f"{base}/{record.name}", "at": top})
-        value = getattr(trace, stage).reshape(-1)[0].item()
-        write = signed if stage in ("standardized", "advantage") else plain
-        number = written(value, value, write=write)[0]
         column = {
             "name": stage,
             "asks": ASKS[stage],
-            "number": f"rows 0 to {rows - 1}" if stage == "group" else number,
             "tiles": tiles,
             "at": LEFT_EDGE + COLUMN * len(stages),
         }
@@ -292,7 +282,6 @@ def map_file(base: str) -> str:
     pipe = HEAD - min(tile["at"] for tile in every)
     for tile in every:
         tile["at"] += pipe
-    rewards = ", ".join(f"{reward:g}" for reward in REWARDS[:-1])
     return rendered(
         "map.svg.jinja",
         title="Where advantage normalization goes wrong",
@@ -300,14 +289,12 @@ def map_file(base: str) -> str:
         " language models, each at the stage that it breaks",
         stages=stages,
         width=2 * LEFT_EDGE + COLUMN * len(stages),
-        height=pipe + 162,
+        height=pipe + 132,
         edge=LEFT_EDGE,
         column=COLUMN,
         pipe=pipe,
         legend=[
             "a stage of the correct computation, the same on every page",
             "a bug: the trainer computed this stage otherwise, usually without a crash",
-            f"Numbers: the first of four answers with rewards {rewards} and"
-            f" {REWARDS[-1]:g}",
         ],
     )

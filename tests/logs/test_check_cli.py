@@ -12,6 +12,8 @@ import pytest
 from logs.made import made
 
 from gradebook.__main__ import main
+from gradebook.core.errors import GradebookError
+from gradebook.logs.log import options_of
 
 ROOT = Path(__file__).parents[2]
 MODULE = (sys.executable, "-W", "error", "-m", "gradebook")
@@ -76,6 +78,19 @@ def test_bad_input_is_one_line_and_exits_2(run, arguments):
     assert code == 2
     assert len(err.strip().splitlines()) == 1 and "Traceback" not in err
     assert "weights" in err or "--weights" not in arguments
+
+
+def test_options_are_read_as_typed():
+    columns, declared = ("reward = score", "", "prompt=uid"), "estimator=grpo, ddof = 0"
+    assert options_of(columns, declared, "1, 0.5", "8") == {
+        "columns": {"reward": "score", "prompt": "uid"},
+        "declared": {"estimator": "grpo", "ddof": "0"},
+        "weights": [1.0, 0.5],
+        "group_size": 8,
+    }
+    assert not any(options_of((), "", "", "").values())
+    with pytest.raises(GradebookError, match="name = value"):
+        options_of((), "grpo", "", "")
 
 
 def test_columns_weights_and_group_size_can_be_said(run, tmp_path):

@@ -6,7 +6,7 @@ from gradebook.cases.scenario import load
 from gradebook.core.errors import GradebookError
 from gradebook.logs.log import check_log
 from gradebook.logs.read.log import pasted
-from gradebook.ui.parts.ask import EXAMPLES, FOLDER, options_of
+from gradebook.ui.parts.ask import EXAMPLES, FOLDER
 
 NO_ADVANTAGES = "step,prompt,reward\n1,a,0\n1,a,1\n1,a,1\n2,b,1\n2,b,3\n"
 ONE_TAIL = "step,prompt,reward,advantage\n" + "".join(
@@ -191,23 +191,6 @@ def test_a_check_that_was_ended_can_be_repeated(page, monkeypatch):
 
 def test_every_example_is_shipped():
     assert {path.name for path in FOLDER.iterdir()} == {"README.md", *EXAMPLES}
-
-
-def test_options_are_read_as_typed():
-    typed = {
-        "columns": "reward = score\n\nprompt=uid",
-        "weights": "1, 0.5",
-        "size": "8",
-        "declared": "estimator=grpo, scale = group",
-        "estimator": "",
-    }
-    read = options_of(typed.get)
-    assert read["columns"] == {"reward": "score", "prompt": "uid"}
-    assert (read["weights"], read["group_size"]) == ([1.0, 0.5], 8)
-    assert read["declared"] == {"estimator": "grpo", "scale": "group"}
-    assert not any(options_of(lambda name: "").values())
-    with pytest.raises(GradebookError, match="name = value"):
-        options_of((typed | {"declared": "grpo"}).get)
 
 
 def test_a_search_can_be_ended_between_two_candidates():

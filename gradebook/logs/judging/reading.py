@@ -317,7 +317,7 @@ def asked_of(
     for name in counts.difference(COUNTS):
         raise refuse("one of " + ", ".join(COUNTS), name, "counts")
     settings = _of_estimator(estimator) if estimator else {}
-    settings |= {name: _value(name, value) for name, value in rest.items()}
+    settings |= {name: setting_of(name, value) for name, value in rest.items()}
     if settings.get("mask_no_eos"):
         counts |= {"eos"}
     if "eos" in counts:
@@ -339,8 +339,8 @@ def _of_estimator(name: object) -> dict[str, Any]:
     return {"baseline": baseline, "scale": scale, "whiten_tokens": over == "tokens"}
 
 
-def _value(name: str, value: Any) -> Any:
-    """A declared value, read from text. Raises GradebookError."""
+def setting_of(name: str, value: Any) -> Any:
+    """A setting's value, read from text. Raises GradebookError."""
     if name not in Settings():
         expected = "estimator, counts, or one of " + ", ".join(Settings())
         raise refuse(expected, name, name)

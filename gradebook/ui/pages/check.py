@@ -82,8 +82,8 @@ def _check(checking: Checking) -> None:
             bar.progress(share, f"{steps:,} steps checked")
 
     try:
-        options = ask.options_of(typed, checking.weights)
-        checking.verdict = check_log(checking.files(), progress=draw, **options)
+        files, options = checking.files(), checking.options()
+        checking.verdict = check_log(files, progress=draw, **options)
     except GradebookError as error:
         checking.error = str(error)
     work.empty()
@@ -153,11 +153,10 @@ def _confirm(verdict: Verdict) -> None:
         ("check-deny", "No, it says something else", f"{role}=", ""),
     )
     with st.container(horizontal=True):
-        for key, label, meaning, declared in answers:
-            texts = (
-                "\n".join(filter(None, (typed("columns"), meaning))),
-                ", ".join(filter(None, (typed("declared"), declared))),
-            )
+        for key, label, meaning, counts in answers:
+            columns = f"{typed('columns')}\n{meaning}".strip()
+            declared = f"{typed('declared')}, {counts}".strip(", ")
+            texts = columns, declared
             st.button(words.plain(label), key=key, on_click=ask.say, args=texts)
 
 

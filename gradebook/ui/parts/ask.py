@@ -13,7 +13,7 @@ from gradebook.core.settings import CHOICES, ESTIMATORS
 from gradebook.logs.explore import StepRows, step_rows
 from gradebook.logs.judging.reading import COMPUTATIONS
 from gradebook.logs.judging.verdict import Verdict
-from gradebook.logs.log import pairs, size_of, weights_of
+from gradebook.logs.log import options_of
 from gradebook.logs.read.columns import NAMES
 from gradebook.logs.read.files import Source, natural
 from gradebook.logs.read.log import pasted
@@ -161,25 +161,22 @@ class Checking:
     error: str = ""
     rows: dict[object, StepRows] = field(default_factory=dict)
 
+    def options(self) -> dict[str, Any]:
+        """The arguments of `check_log` that stand in the fields. Raises GradebookError
+        for what cannot be read."""
+        columns, weights = typed("columns").splitlines(), typed("weights")
+        declared = answers().get(typed("estimator"), {})
+        options = options_of(
+            columns, typed("declared"), weights or self.weights, typed("size")
+        )
+        return options | {"declared": {**declared, **options["declared"]}}
+
     def step(self, label: object) -> StepRows:
         """A step's rows, read once. Raises GradebookError."""
         assert self.verdict is not None
         if label not in self.rows:
             self.rows[label] = step_rows(self.verdict, label)
         return self.rows[label]
-
-
-def options_of(typed: Callable[[str], str], weights: str = "") -> dict[str, Any]:
-    """The arguments of `check_log` from the fields, each as `typed`; `weights` are
-    those of a field that is empty. Raises GradebookError for what cannot be read."""
-    weights, size = typed("weights") or weights, typed("size")
-    declared = answers().get(typed("estimator"), {})
-    return {
-        "columns": pairs(typed("columns").splitlines()),
-        "weights": weights_of(weights) if weights else None,
-        "group_size": size_of(size) if size else None,
-        "declared": {**declared, **pairs(typed("declared").split(","))},
-    }
 
 
 @cache
