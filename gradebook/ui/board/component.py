@@ -115,9 +115,6 @@ async def answer(request: Request) -> Response:
     return JSONResponse(await run_in_threadpool(taken, draft, message))
 
 
-# The board with its batch and both engines' results
-
-
 def picture(draft: Draft, kind: str, covered: bool, said: str = "") -> None:
     """The board of the draft.
 

@@ -1,8 +1,6 @@
 """What stands around the board of a bug's page: the box with the question and the
-verdict, the challenge, and the path through the stages.
-
-Pure functions, without Streamlit. While the question is covered, nothing of the
-faulty engine is in what they give.
+verdict, the challenge, and the path through the stages. Pure functions, without
+Streamlit; while the question is covered, nothing of the faulty engine is in them.
 """
 
 from itertools import zip_longest

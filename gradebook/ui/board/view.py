@@ -201,11 +201,9 @@ def _rows(draft: Draft, batch: Batch | None) -> list[list[Any]]:
     return [list(row) for row in zip(*columns.values())]
 
 
-# How far the axis of a result reaches: as far to the left as to the right of 0
-
-
 ROUND = (1, 1.5, 2, 2.5, 3, 4, 5, 7.5, 10)
-"""An axis ends at one of these times a power of ten."""
+"""An axis of results, as far to the left as to the right of 0, ends at one of these
+times a power of ten."""
 HEADROOM = 1.5
 """The reach before the answer, in sizes of the largest correct value."""
 FAR = 5

@@ -26,11 +26,10 @@ from gradebook.ui.rooms import seat
 def bug_page(name: str) -> None:
     address.arrive(name)
     room.follow(name)
-    scenario = address.case(name)
+    scenario, main = address.case(name), load(name)
     draft = drafts.of(scenario)
     room.bar(scenario)
     covered = drafts.covered(scenario.name)
-    main = load(scenario.bug)
     address.unread()
     with st.container(horizontal=True, key="title-line", vertical_alignment="bottom"):
         st.title(words.plain(main.title), anchor=False, width="content")
@@ -85,8 +84,7 @@ def rest(draft: Draft, covered: bool, *places: DeltaGenerator) -> None:
     """What a finished edit draws again, apart from the board: in the `places` of the
     settings, the opened stage and the formulas. Every element here costs each edit
     time; what edits do not change stands outside."""
-    settings, stage, formulas = places
-    name = draft.scenario.bug
+    name, (settings, stage, formulas) = draft.scenario.bug, places
     with draft.lock:
         if not covered:
             label, key = "Settings", f"settings-{name}"
@@ -136,9 +134,6 @@ def _more(draft: Draft) -> None:
     if draft.opened:
         with st.container(key="opened"):
             parts[draft.opened][1]()
-
-
-# The board, with its box, its challenge and its path
 
 
 @st.fragment(key="heart")

@@ -74,14 +74,10 @@ def frame_data() -> dict[str, Any]:
     """What the frame draws: advantages and curves, by the reward of row 3. A chance
     of success is in thousandths; the correct curve is the same at every stop."""
     stops: list[dict[str, Any]] = []
+    settings, eos = study(HOME_BUG).settings, [True, True, True, False, True, True]
     for stop in STOPS:
         rewards = [1.0, 1.0, 1.0, float(stop), 1.0, 0.0]
-        batch = Batch(
-            [0, 0, 0, 0, 1, 1],
-            rewards,
-            eos=[True, True, True, False, True, True],
-            settings=study(HOME_BUG).settings,
-        )
+        batch = Batch([0, 0, 0, 0, 1, 1], rewards, eos=eos, settings=settings)
         both = compare(swap(HOME_BUG), batch)
         curves = shipped()[Run(HOME_BUG, stop)]
         thousandths = 1000 * torch.tensor(curves.values["success"])

@@ -84,9 +84,10 @@ def stage_of(name: str) -> str:
 
 @dataclass
 class Game(Draft):
-    """The batch on the board, with the hidden trainer as the one engine. Its link is
-    the seed.
+    """The batch on the board, with the hidden trainer as the one engine.
 
+    seed   its link
+    name   the bug that it hides
     log    the batches that the trainer was asked about, in order
     hints  what each hint told that was taken, with its cost
     wrong  how many wrong names were given
@@ -95,15 +96,12 @@ class Game(Draft):
     """
 
     seed: str = ""
+    name: str = NONE
     log: list[State] = field(default_factory=list)
     hints: dict[str, int] = field(default_factory=dict)
     wrong: int = 0
     over: str = ""
     reply: str = ""
-
-    @cached_property
-    def name(self) -> str:
-        return hidden(self.seed)
 
     @property
     def original(self) -> Comparison:
@@ -156,12 +154,10 @@ class Game(Draft):
             text = f"Rows of {batch} whose advantage is wrong: {numbers}."
         self.hints[text] = HINTS[hint][1]
 
-    def give_up(self) -> None:
-        self.over = "You gave up after"
-
 
 def read(query: Mapping[str, str]) -> Game:
-    return Game(first_case().as_scenario(), seed=address.seed_of(query))
+    seed = address.seed_of(query)
+    return Game(first_case().as_scenario(), seed=seed, name=hidden(seed))
 
 
 def mystery() -> None:
@@ -233,7 +229,8 @@ def _name(game: Game) -> None:
     with st.container(horizontal=True):
         guess = partial(game.guess, stage, name)
         _button("Name it", "name", guess, type="primary", disabled=name is None)
-        _button("Give up", "over", game.give_up)
+        give_up = partial(setattr, game, "over", "You gave up after")
+        _button("Give up", "over", give_up)
         _button("Another trainer", "new", keys.MYSTERY.drop)
     if game.reply:
         st.markdown(f"**{game.reply}**")

@@ -56,7 +56,6 @@ def sandbox() -> None:
 
 @st.fragment(key="heart")
 def board_and_path(draft: Draft, kind: str) -> None:
-    """The board, and the path of its row through the stages."""
 
     def seen() -> dict[str, Any]:
         data = view(draft, kind=kind, covered=False)
@@ -114,13 +113,14 @@ def _bugs(draft: Draft) -> None:
         draft.edit(bugs=tuple(name for name in BUGS if name in chosen))
         st.rerun()
 
+    key, chosen = f"bugs-{draft.scenario.name}", list(draft.state.bugs)
     st.pills(
         "Bugs in the faulty engine",
         list(bug_files()),
         format_func=lambda name: words.plain(load(name).title),
         selection_mode="multi",
         wrap=True,
-        **showing(draft.named("bugs"), list(draft.state.bugs), pick, "default"),
+        **showing(key, chosen, pick, "default"),
     )
 
 
@@ -155,7 +155,7 @@ def _kind(draft: Draft) -> str:
         list(PICTURES),
         format_func=PICTURES.__getitem__,
         required=True,
-        **showing(draft.named("kind"), now, pick, "default"),
+        **showing(f"kind-{draft.scenario.name}", now, pick, "default"),
     )
     return now
 

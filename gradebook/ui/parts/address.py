@@ -32,9 +32,6 @@ OTHERS = ("room", PRESENT)
 write = st.components.v2.component("gradebook_address", js=stub("address"))
 
 
-# The pages
-
-
 @cache
 def page_files() -> dict[str, Path]:
     """Name -> page file, in the order of the files' numbers."""
@@ -85,9 +82,6 @@ def presenting() -> bool:
 def carried() -> dict[str, str]:
     """What every link passes on: the presenter view."""
     return {PRESENT: "1"} if presenting() else {}
-
-
-# The address
 
 
 def enter(page: str) -> None:

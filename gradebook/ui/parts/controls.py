@@ -45,11 +45,19 @@ def changed(draft: Draft) -> list[str]:
 
 
 def _widget(draft: Draft, name: str) -> None:
+    case, now = draft.scenario.name, draft.state.settings
     if name == "padded_width":
-        return _padded_width(draft)
-    key, now = draft.named(f"set-{name}"), draft.state.settings
+        width, longest = draft.table.width, draft.table.used_width
+        st.number_input(
+            "Padded width",
+            min_value=longest,
+            max_value=max(longest + 4, width),
+            help="Tokens in a row. One more token of padding changes no rollout.",
+            **showing(f"width-{case}", width, partial(draft.do, edits.set_width)),
+        )
+        return
+    key, take = f"set-{name}-{case}", partial(draft.do, edits.set_setting, name)
     heading, about = TEXTS[name]["title"], TEXTS[name]["help"]
-    take = partial(draft.do, edits.set_setting, name)
     typed, why = draft.refused.get(name, ("", ""))
 
     def choose(name: str) -> None:
@@ -82,15 +90,3 @@ def estimator(draft: Draft) -> str:
         if all(settings[field] == now[field] for field in OF_ESTIMATOR)
     ]
     return draft.estimator if draft.estimator in fitting else (*fitting, CUSTOM)[0]
-
-
-def _padded_width(draft: Draft) -> None:
-    width, longest = draft.table.width, draft.table.used_width
-    st.number_input(
-        "Padded width",
-        min_value=longest,
-        max_value=max(longest + 4, width),
-        step=1,
-        help="Tokens in a row. One more token of padding changes no rollout.",
-        **showing(draft.named("width"), width, partial(draft.do, edits.set_width)),
-    )

@@ -1,8 +1,6 @@
 """What a session keeps of its learner: the drafts of the cases, and what was guessed,
-uncovered and solved.
-
-An answer uncovers its case everywhere in the session, and so does skipping.
-The browser keeps it all in a cookie, and the server outside a room nothing.
+uncovered and solved. The browser keeps it in a cookie, and the server outside a room
+nothing.
 """
 
 import math
@@ -98,9 +96,6 @@ class Draft(edits.Draft):
         """Both engines on the state. Raises GradebookError."""
         return compared(self.state)
 
-    def named(self, part: str) -> str:
-        return f"{part}-{self.scenario.name}"
-
     def _take(self, edit: Mapping[str, Any]) -> None:
         self.acts.get(str(edit.get("do")), super()._take)(edit)
 
@@ -135,7 +130,7 @@ class Guess(NamedTuple):
 class Progress:
     """What one visitor has done so far.
 
-    guesses  case -> the guess that uncovered it
+    guesses  case -> the guess that uncovered it, in the whole session
     solved   case -> the numbers of its solved challenges
     shown    case -> the numbers of those whose solution was shown
     hidden   cases that a room keeps covered
@@ -201,5 +196,4 @@ def progress() -> Progress:
 
 
 def covered(case: str) -> bool:
-    """The learner has neither answered the case's question nor skipped it."""
     return progress().covered(case)

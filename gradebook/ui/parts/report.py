@@ -182,9 +182,6 @@ def _release(key: str, likely: Sequence[str] = ()) -> tuple[str, str]:
     return package, chosen or ""
 
 
-# Take it home: the link, the test, the table, the case
-
-
 def take_home(draft: Draft) -> None:
     state, name = draft.state, draft.scenario.name
     query, single = encode(state, covered=True), len(state.bugs) == 1

@@ -76,7 +76,6 @@ def step(draft: Draft, by: int) -> None:
 
 
 def _numbers(draft: Draft, stage: str) -> None:
-    """Both engines' results of one stage, row by row; of the loss, by its parts."""
     panel, names = stage_panel(draft.comparison, stage), draft.scenario.engine_names
     head, digits, selected, body = ["row", "prompt"], 3, draft.row, []
     labels = [[str(row), prompt] for row, prompt in enumerate(draft.prompts)]
@@ -117,7 +116,7 @@ def _tokens(comparison: Comparison, row: int, names: tuple[str, str]) -> None:
     if comparison.correct.gradient is None:
         return
     st.markdown(
-        f"**The gradient of row {row} at each token:** the policy part is"
+        f"**The gradient of row {row} at each unmasked token:** the policy part is"
         " −A × weight, the KL part is β (1 − exp(ref − logp)) × weight, with"
         f" β = {batch.settings.beta:g}. A row that is not trained has no gradient."
     )
@@ -127,16 +126,12 @@ def _tokens(comparison: Comparison, row: int, names: tuple[str, str]) -> None:
     head = ["token", "ref − logp"]
     for part in ("policy", "KL", "weight"):
         head += [f"{part}, {name}" for name in names]
-    body = []
-    for token, trained in enumerate(batch.mask[row].tolist()):
-        cells = ["masked"] + [""] * (len(head) - 2)
-        if trained:
-            gap = "none"
-            if batch.ref_logp is not None:
-                gap = signed(float((batch.ref_logp - batch.logp)[row, token]))
-            numbers = [signed(settled(float(part[row, token])), 5) for part in parts]
-            cells = [gap, *numbers, *weights]
-        body.append([f"t{token + 1}", *cells])
+    gap, body = "none", []
+    for token in batch.mask[row].nonzero().flatten().tolist():
+        if batch.ref_logp is not None:
+            gap = signed(float((batch.ref_logp - batch.logp)[row, token]))
+        numbers = [signed(settled(float(part[row, token])), 5) for part in parts]
+        body.append([f"t{token + 1}", gap, *numbers, *weights])
     table(head, body, numbers=range(1, len(head)))
 
 

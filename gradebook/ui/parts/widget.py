@@ -1,15 +1,14 @@
 """What a page is made of: widgets that show a part of the session's state and
 change it, tables, charts, files, and the keys of the whole page.
 
-A browser sends the values of all its widgets with each message, including
-values that the server has changed since. So a widget gets a new key whenever
-it has to show something else than the learner chose in it, and a value that
-arrives under an old key is ignored. The widget's default says what it shows:
-a value set in the session's state would overwrite what was typed since.
+A browser sends the values of all its widgets with each message, also those that the
+server has changed since. So a widget gets a new key whenever it has to show something
+else than the learner chose in it, and a value under an old key is ignored. The
+widget's default says what it shows: a value in the session's state would overwrite
+what was typed since.
 
-Until a run ends, the browser shows the old widget behind the new one.
-style.css hides the second of two such neighbours, so each of these widgets
-stands in a container of its own.
+Until a run ends, the browser shows the old widget behind the new one. style.css hides
+the second of two such neighbours, so each stands in a container of its own.
 """
 
 import secrets
@@ -167,7 +166,7 @@ _keys = st.components.v2.component("gradebook_shortcuts", js=stub("shortcuts"))
 
 def shortcuts(
     draft: Draft,
-    acts: Mapping[str, Callable[[], object]] | None = None,
+    acts: Mapping[str, Callable[[], object]] = {},
     focus: str = "",
     top: str = "",
 ) -> None:
@@ -179,7 +178,7 @@ def shortcuts(
     top    a new text shows the page from its top
     """
     here = keys.SHORTCUTS.get()
-    every = {"undo": draft.undo, "redo": draft.redo, **(acts or {})}
+    every = {"undo": draft.undo, "redo": draft.redo, **acts}
 
     def pressed() -> None:
         message = keys.widget("shortcuts").get("pressed") or {}
@@ -193,18 +192,16 @@ def shortcuts(
         if fresh:
             st.rerun(BOARD_AND_REST)
 
+    data = {
+        **here,
+        "heard": (keys.widget("shortcuts") or {}).get("settled", 0),
+        "presenter": presenting(),
+        "focus": focus,
+        "top": top,
+    }
     _keys(
         key="shortcuts",
-        data=[
-            {
-                "epoch": here["epoch"],
-                "seen": here["seen"],
-                "heard": (keys.widget("shortcuts") or {}).get("settled", 0),
-                "presenter": presenting(),
-                "focus": focus,
-                "top": top,
-            }
-        ],
+        data=[data],
         height=1,
         on_pressed_change=pressed,
         on_settled_change=lambda: None,  # the message makes the fragment run
