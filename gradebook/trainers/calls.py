@@ -174,7 +174,6 @@ def art(cut: Cut, rows: Rows, **settings: Any) -> list[float]:
 
 
 def statements(cut: Cut, rows: Rows, **settings: Any) -> torch.Tensor:
-    """Of a trainer's method."""
     return cut.run(
         self=trainer(cut, rows, **settings),
         num_generations=rows.size,
@@ -224,7 +223,6 @@ OPENRLHF = "openrlhf/trainer/ppo_utils/experience_maker.py"
     estimator="{name}",
 )
 def openrlhf(cut: Cut, rows: Rows, estimator: str) -> torch.Tensor:
-    """One experience of all rows."""
     maker = trainer(cut, rows, estimator=estimator, advantage_estimator=estimator)
     mask = torch.ones(len(rows.prompt), 4, dtype=torch.bool)
     step = SimpleNamespace(
@@ -248,7 +246,6 @@ def openrlhf(cut: Cut, rows: Rows, estimator: str) -> torch.Tensor:
     eps=1e-5,
 )
 def areal(cut: Cut, rows: Rows, **levels: Any) -> torch.Tensor:
-    """The class that normalizes rewards."""
     return cut.run(trainer(cut, rows, **levels))(rows.rewards)
 
 

@@ -21,9 +21,6 @@ from gradebook.logs.judging.suspects import compute, fit
 from gradebook.logs.logged_steps import LoggedSteps, to_logged
 from gradebook.trainers.child import Answer, flat
 
-SHOWN = frozenset({"prompt", "reward", "scored"})
-"""The columns that groups of rewards have."""
-
 
 def readings_of(answers: Sequence[Answer]) -> tuple[Reading, ...]:
     """The readings that give the advantages of all whole groups, the plainest
@@ -193,5 +190,6 @@ def bugs_of(reading: Reading, answer: Answer) -> list[str]:
         dust = equal & ~within
         shown = lost.evidence(log.assign(odd=dust, baseline=reward), reading.settings)
         return [lost.name] if bool((shown[dust] == 2).all()) else []
-    tried = suspects.suspects(replace(steps, has=SHOWN), (settings_of(reading),))
+    steps = replace(steps, has=frozenset({"prompt", "reward", "scored"}))
+    tried = suspects.suspects(steps, (settings_of(reading),))
     return list(dict.fromkeys(s.bug for s in tried if fit(ruler, s).good.all()))

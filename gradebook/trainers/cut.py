@@ -48,7 +48,6 @@ STUBS: dict[str, Any] = {
     # VERL_FORCE_DEVICE is set.
     "get_torch_device": lambda: torch.device("cpu"),
 }
-"""Names that stand for something else in every file."""
 
 
 class Module(dict):
@@ -72,10 +71,8 @@ class Module(dict):
     def __missing__(self, name: str) -> Any:
         if name in self.imports:
             self[name] = self._foreign(*self.imports[name])
-        elif name in self.nodes:
-            exec(self._compiled([self.nodes[name]]), self)
         else:
-            raise KeyError(name)
+            exec(self._compiled([self.nodes[name]]), self)
         return self[name]
 
     def cut(self, name: str, after: str = "", before: str = "") -> Cut:
@@ -175,8 +172,8 @@ class _Plain(ast.NodeTransformer):
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
         plain = ("staticmethod", "classmethod", "property")
-        decorators = node.decorator_list
-        node.decorator_list = [d for d in decorators if getattr(d, "id", "") in plain]
+        kept = [d for d in node.decorator_list if getattr(d, "id", "") in plain]
+        node.decorator_list = kept
         return self.generic_visit(node)
 
     def visit_Constant(self, node: ast.Constant) -> ast.AST:

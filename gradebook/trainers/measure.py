@@ -238,7 +238,7 @@ def probe_command(
     if bool(name) == bool(trainer):
         raise refuse("MODULE:FUNCTION or --trainer", "both or none", "probe")
     if trainer:
-        results = probes_of_trainer(trainer)
+        results = dict(probes_of_trainer(trainer))
     else:
         sys.path.insert(0, "")
         try:
@@ -247,6 +247,9 @@ def probe_command(
             problem = f"{name} ({error})"
             raise refuse("package.module:function", problem, "probe") from None
         results = {str(name): probe(function, declared)}
+    if not results:
+        packages = ", ".join(package for _, package in ADAPTERS)
+        raise refuse(f"an installed one of {packages}", trainer, "--trainer")
     if form == "json":
         print(json.dumps({key: result.to_dict() for key, result in results.items()}))
     elif form == "github":
@@ -259,21 +262,13 @@ def probe_command(
     return 1 if 1 in codes else max(codes)
 
 
-def probes_of_trainer(name: str) -> dict[str, Probe]:
-    """The probes of a trainer's packages that are installed. Raises GradebookError
-    where there is none."""
-    matching = {key: functions for key, functions in ADAPTERS.items() if name in key}
-    if not matching:
-        names = ", ".join(package for _, package in ADAPTERS)
-        raise refuse(f"one of {names}", name, "--trainer")
-    results = {}
-    for (_, package), functions in matching.items():
-        with suppress(metadata.PackageNotFoundError):
-            release = metadata.distribution(package)
-            files, version = files_of(release), release.version
-            for function, result, cut in probes(functions, files, version):
-                place = f"{package} {version} {cut.where} [{function.setting}]"
-                results[place] = result
-    if not results:
-        raise refuse("an installed trainer with its functions", name, "--trainer")
-    return results
+def probes_of_trainer(name: str) -> Iterator[tuple[str, Probe]]:
+    """The probes of a trainer's packages that are installed, with their places."""
+    for (trainer, package), functions in ADAPTERS.items():
+        if name in (trainer, package):
+            with suppress(metadata.PackageNotFoundError):
+                release = metadata.distribution(package)
+                files, version = files_of(release), release.version
+                for function, result, cut in probes(functions, files, version):
+                    place = f"{package} {version} {cut.where} [{function.setting}]"
+                    yield place, result

@@ -175,12 +175,10 @@ def examine(
     for_laws = [batches[name] for name in law_batches]
     of_laws = [a.rewards for a in judged if a.rewards in for_laws]
     laws, shown = _laws(designed, settings, call, of_laws, next(iter(bugs), ""))
-    computes = reading.title if reading else ""
-    if reading and reading.words:
-        computes += f" ({reading.words})"
+    title = f"{reading.title} ({reading.words})" if reading else ""
     return Probe(
         convention=words,
-        computes=computes,
+        computes=title.removesuffix(" ()"),
         declared=dict(declared or {}),
         matches=any(map(asked.wanted, readings)) if declared and readings else None,
         laws=laws,

@@ -75,12 +75,7 @@ def trainers() -> None:
         hide_index=True,
         on_select="rerun",
         selection_mode="single-cell",
-        column_config={
-            "trainer": {"width": 110, "pinned": True},
-            "setting": {"width": 170},
-            "computes": {"width": 190},
-            "bugs": {"width": 150},
-        },
+        column_config={"trainer": {"pinned": True}},
     )
     download(
         "Save the table of all measured releases (CSV)",
@@ -169,11 +164,9 @@ def _batch(shown: dict[str, Any], line: dict[str, Any]) -> None:
 
 def _history(line: dict[str, Any]) -> None:
     """Release by release what changed, and a strip for each law and setting."""
-    measurements = {
-        other["version"]: _strips(other)
-        for other in measured()
-        if (other["package"], other["setting"]) == (line["package"], line["setting"])
-    }
+    key = line["package"], line["setting"]
+    its = [each for each in measured() if (each["package"], each["setting"]) == key]
+    measurements = {each["version"]: _strips(each) for each in its}
     changes = []
     for (before, old), (after, new) in pairwise(measurements.items()):
         differing = [f"{n}: {old[n]} → {new[n]}" for n in new if old[n] != new[n]]
@@ -181,9 +174,10 @@ def _history(line: dict[str, Any]) -> None:
             changes.append(f"- **{after}**, after {before}: {'; '.join(differing)}")
     lines = "\n".join(changes) or "Nothing changed between them."
     st.markdown(f"**Its history**, {len(measurements)} measured releases.\n\n{lines}")
-    body = []
-    for name in _strips(line):
-        cells = [strips[name] for strips in measurements.values()]
-        body.append([name.replace(" ", "\N{NO-BREAK SPACE}"), *cells])
+    body = [
+        [name.replace(" ", "\N{NO-BREAK SPACE}")]
+        + [strips[name] for strips in measurements.values()]
+        for name in _strips(line)
+    ]
     table(["", *measurements], body, heads=1, label="history")
     st.caption("Releases between these, if there are any, were not measured.")
