@@ -1,8 +1,6 @@
-"""Every key of the session's state, with the type of its value.
-
-A page reads and writes `st.session_state` through these alone, save for the
-keys of widgets. A value whose type stands in a module that imports this one is
-Any here.
+"""Every key of the session's state, with the type of its value; Any for a type of a
+module that imports this one. Pages read and write `st.session_state` through these
+alone, save for the keys of widgets.
 """
 
 import secrets
@@ -37,9 +35,13 @@ class Key(Generic[T]):
 
 
 DRAFTS: Key[dict[str, Any]] = Key("drafts", dict)
-"""The draft of each case, by the case's name."""
+"""By the case's name."""
 CASES: Key[dict[str, str]] = Key("cases", dict)
 """The case that stands on each page, by the page's name."""
+QUIZ: Key[Any] = Key("quiz", lambda: None)
+MYSTERY: Key[Any] = Key("mystery", lambda: None)
+CHECKING: Key[Any] = Key("checking", lambda: None)
+"""The visitor's own games, and the log that the session checks."""
 ADDRESS: Key[dict[str, Any]] = Key("address", dict)
 """The page, and its address as it was written last."""
 SHOWN: Key[dict[str, tuple[int, Any]]] = Key("shown", dict)
@@ -58,12 +60,6 @@ SHORTCUTS: Key[dict[str, Any]] = Key(
 """The epoch of the session's key presses, and the last one that was taken."""
 OPENED: Key[str] = Key("opened", str)
 """What another page has just opened on a bug's page, until the page has shown it."""
-QUIZ: Key[Any] = Key("quiz", lambda: None)
-"""The visitor's own game of "Bug or not?"."""
-CHECKING: Key[Any] = Key("checking", lambda: None)
-"""The log that the session checks."""
-MYSTERY: Key[Any] = Key("mystery", lambda: None)
-"""The visitor's game of "Mystery trainer"."""
 
 
 def widget(key: str) -> Any:
@@ -72,5 +68,5 @@ def widget(key: str) -> Any:
 
 
 def show(key: str, value: Any) -> None:
-    """The widget with this key shows the value where it is drawn next."""
+    """The value that the widget with this key shows where it is drawn next."""
     st.session_state[key] = value

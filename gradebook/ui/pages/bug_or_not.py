@@ -49,10 +49,6 @@ class Quiz:
         """Of the game and its round."""
         return address.game_link(self.seed, round=str(self.at + 1))
 
-    def say(self, choice: int) -> None:
-        """The answer to the report that is shown, once."""
-        self.answers.setdefault(self.at, choice)
-
     def go(self, at: int) -> None:
         """Another report is shown, or past the last one the result."""
         self.at = at
@@ -94,8 +90,6 @@ def bug_or_not() -> None:
 
 
 def _report(game: Quiz, standing: Standing | None) -> None:
-    """A report, to be judged alone or in a room. Whoever plays alone or leads goes on
-    to the next."""
     report, alone = game.reports[game.at], standing is None
     if standing is None:
         choice = game.answers.get(game.at)
@@ -116,7 +110,8 @@ def _report(game: Quiz, standing: Standing | None) -> None:
         st.markdown(f"{teaser}  \n**The report says:** {claim}")
         if not answered and not standing.leads:
             st.markdown("**Is that a bug?**")
-            pick = game.say if alone else partial(seat.act, "vote", report.question)
+            vote = partial(seat.act, "vote", report.question)
+            pick = partial(game.answers.setdefault, game.at) if alone else vote
             choices(dict(zip(("quiz-bug", "quiz-not"), CHOICES)), pick)
     left, right = st.columns(2, gap="large")
     with left:
@@ -191,9 +186,6 @@ def _rest(
         shortcuts(draft, focus=report.question if answered else "")
 
 
-# What settles a report: the answer, the numbers, where it stands
-
-
 def kind(report: Report) -> str:
     return "Disputed" if report.truth is None else CHOICES[report.truth]
 
@@ -206,7 +198,6 @@ def score(reports: Sequence[Report], answers: Mapping[int, int]) -> str:
 
 
 def answer(report: Report, choice: int | None) -> None:
-    """The verdict card."""
     source, reply = report.source, ""
     if isinstance(source, Scenario):
         why, lesson = source.prediction.why, source.rule
@@ -226,7 +217,6 @@ def answer(report: Report, choice: int | None) -> None:
 
 
 def settling(report: Report, draft: Draft) -> None:
-    """The numbers that settle it, from the batch on the board."""
     alarm, both = report.source, draft.comparison
     if isinstance(alarm, Scenario):
         if both.diverging:
@@ -235,23 +225,20 @@ def settling(report: Report, draft: Draft) -> None:
                 f" differs is `{both.diverging[0]}`."
             )
         return
-    body, text = [], words.plain(alarm.note)
+    body = []
     for evidence in alarm.evidence:
         try:
             shown = in_words(numbers(evidence, both.batch))
         except GradebookError as error:
             shown = words.said(error)
-        mark = " †" if evidence.show in FORMULAS else ""
         where = "the board's" if evidence.rows is None else "another batch"
-        body.append([evidence.says + mark, shown, where])
-    if any(evidence.show in FORMULAS for evidence in alarm.evidence):
-        text = (
-            "† Not by the engine: a formula beside it computes this now, since the"
-            f" report is about code that the engine does not have. {text}"
-        )
-    text = f"They are computed now, and again after each edit. {text}"
+        # A formula stands for code that the engine does not have.
+        by = "a formula" if evidence.show in FORMULAS else "the engine"
+        body.append([evidence.says, shown, where, by])
+    text = f"Computed now, and again after each edit. {words.plain(alarm.note)}"
     st.markdown(words.titled("The numbers that settle it", text, level=3))
-    table(["what", "numbers", "batch"], body, label="what settles the report")
+    head = ["what", "numbers", "batch", "computed by"]
+    table(head, body, label="what settles the report")
 
 
 def sources(report: Report) -> None:

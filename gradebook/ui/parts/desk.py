@@ -29,10 +29,8 @@ PAGE = "consequences"
 class Desk:
     """One session's runs.
 
-    run       what stands on the page
     arrivals  how often a link has set the run; the widgets then start anew
     guesses   bug -> the choice, where one was made, and the run that was asked about
-    results   run -> its curves, of each run that this session has seen
     error     why the run, or the batch of one update, is not there; '' while it trains
     """
 
@@ -94,8 +92,8 @@ def read_link(query: Mapping[str, str]) -> tuple[Run, str]:
 
 
 def matter(bug: str) -> None:
-    """From a bug's page the link "Does it matter?", where there are training runs; to
-    the run on their page, if it is of this bug."""
+    """From a bug's page the link to its training runs: to the one on their page, if it
+    is of this bug."""
     if bug in studied():
         run = DESK.get().run
         query = query_of(run if run.bug == bug else default_run(bug))

@@ -83,8 +83,7 @@ def onward(question: str) -> None:
 
 
 def _chosen() -> tuple[Step, ...]:
-    """The plan that stands in the page's widgets; the hour before they were drawn.
-    Raises GradebookError where it has too few minutes."""
+    """The plan that stands in the page's widgets; the hour before they were drawn."""
     plans = shelf() | {HOUR: (), OWN: keys.widget("bugs") or ()}
     return plan(plans[keys.widget("plan") or HOUR], keys.widget("minutes") or MINUTES)
 
@@ -98,8 +97,7 @@ def _step(step: Step, revealed: bool) -> None:
         mark = " ✓" if revealed else ""
         st.subheader(f"{time} · {words.plain(step.title)}{mark}", anchor=False)
         for part, texts in zip(st.columns(2), (asked, answered)):
-            pairs = [(head, text) for head, text in texts.items() if text.strip()]
-            lines = [f"**{head}:** {words.plain(text)}" for head, text in pairs]
+            lines = [f"**{head}:** {words.plain(text)}" for head, text in texts.items()]
             part.markdown("  \n".join(lines))
         file, link = _opened(step)
         label = "Open the case" if step.scenario else f"Open “{page_title(file)}”"

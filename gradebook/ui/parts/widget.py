@@ -70,7 +70,7 @@ def _same(value: Any, other: Any) -> bool:
 
 
 def choices(
-    offered: Mapping[str, str], pick: Callable[[int], None], skip: str = ""
+    offered: Mapping[str, str], pick: Callable[[int], Any], skip: str = ""
 ) -> None:
     """A question's choices as a line of buttons.
 

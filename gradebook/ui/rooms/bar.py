@@ -149,8 +149,7 @@ def move(page: str, question: str, link: str = "", stage: str = "") -> None:
 
 
 def _learner(room: Room, name: str, text: str, scenario: Scenario | None) -> Standing:
-    """A learner's line with the votes, and the way to the lead, where that is at
-    another question; on a bug's page also the lead's batch."""
+    """A learner's line with the votes, and the way to the lead's question or batch."""
     mine, place, step = room.seat(seat.seat()), room.position, asked(name)
     vote = mine.votes.get(name)
     if name:
@@ -185,10 +184,9 @@ def _learner(room: Room, name: str, text: str, scenario: Scenario | None) -> Sta
             " own.",
         )
         _leave_button()
-        pages = address.page_files()
-        if place and place.page in pages and place.question != name:
-            title = words.plain(address.page_title(pages[place.page]))
-            label = f"The lead is at “{title}”. Go there"
+        if place and place.question != name:
+            title = address.page_title(address.page_files()[place.page])
+            label = f"The lead is at “{words.plain(title)}”. Go there"
             go = partial(keys.SEEN.put, True)
             st.button(label, key="room-way", type="tertiary", on_click=go)
         if scenario and place and place.question == name:
@@ -218,9 +216,6 @@ def follow(page: str) -> dict[str, str] | None:
     if mine.leads or not (mine.follows or seen is True):
         return None
     keys.SEEN.put(place.heading)
-    pages = address.page_files()
-    if place.page not in pages:
-        return None
     query = {}
     if place.page in address.bug_files():
         keys.CASES.get()[place.page] = place.question
@@ -228,7 +223,8 @@ def follow(page: str) -> dict[str, str] | None:
     else:
         query = dict(parse_qsl(place.link, True))
     if place.page != page:
-        st.switch_page(pages[place.page], query_params=query | address.carried())
+        file = address.page_files()[place.page]
+        st.switch_page(file, query_params=query | address.carried())
     return query
 
 

@@ -59,27 +59,20 @@ _next: dict[str, asyncio.Future[Room | None]] = {}
 
 def news(room: Room, name: str = "") -> None:
     """Shows the room's counts, and draws the page again when the room has gone on.
-
-    room  as it was when the page was drawn
-    name  of the question on the page, '' for none
-    """
-    me, revealed = seat.seat(), name in room.revealed
-    is_wide = revealed and not room.seat(me).leads
-    query = urlencode({"question": name, "covered": int(not revealed)})
+    `name` is of the question on the page, '' for none."""
+    query = urlencode({"question": name, "covered": int(name not in room.revealed)})
     address = own_path(f"/room-news/{quote(room.code)}?{query}")
     _mount(
-        key=f"room-news-{'split' if is_wide else 'line'}",
-        data=[{"asked": address, **_told(room, name, me)}],
-        width="stretch" if is_wide else "content",
+        key="room-news",
+        data=[{"asked": address, **_told(room, name, seat.seat())}],
+        width="content",
         on_draw_change=lambda: None,
     )
 
 
 async def answer(request: Request) -> JSONResponse:
-    """What the browser asks, as soon as it differs from what it has: the counts
-    as HTML, a text that changes when the page has to be drawn again, and the
-    board after the reveal. A browser that is not in the room hears that it is
-    closed."""
+    """What `_told` says, as soon as it differs from what the browser has, and the board
+    after the reveal. A browser that is not in the room hears that it is closed."""
     code, query = request.path_params["room"], request.query_params
     name, before = query.get("question", ""), query.get("have", "")
     me, came = seat_of(request.cookies), time.monotonic()
@@ -131,8 +124,9 @@ def _board(name: str, vote: int | None) -> dict[str, Any] | None:
 
 
 def _told(room: Room, name: str, me: str) -> dict[str, Any]:
-    """What is told of the room to a browser. `draw` changes when a learner's page
-    has to be drawn again; a lead's page changes by the lead's own acts alone."""
+    """What is told of the room to a browser: the counts as HTML, and `draw`, which
+    changes when a learner's page has to be drawn again; a lead's page changes by the
+    lead's own acts alone."""
     mine, place = room.seat(me), room.position
     draw, counts = "lead", _counts(room, name, me)
     if not mine.leads:
@@ -145,9 +139,8 @@ def _told(room: Room, name: str, me: str) -> dict[str, Any]:
 
 
 def _counts(room: Room, name: str, me: str) -> str:
-    """The room's counts, as HTML: how the answers split, after the reveal; before it,
-    how many have answered, and how many learners are here. Before the reveal nobody
-    is told how they split."""
+    """How the answers split, after the reveal; before it nobody is told that, but how
+    many have answered, and how many learners are here."""
     mine, step, here = room.seat(me), asked(name), room.present.total()
     counts = room.counts[name]
     answers = counted(counts.total(), "answer")

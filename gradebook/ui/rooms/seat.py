@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 PARAMETER = "room"
 LEAD = "lead"
-"""The parameter of the lead's own link: a key."""
+"""The parameters of a room's link, and of the lead's own, a key."""
 BEEN = "gradebook-room"
 """The cookie of a browser that was in a room, as `news.js` writes it."""
 OPENED = Event()
@@ -41,9 +41,8 @@ OPENED = Event()
 
 
 class Slowdown:
-    """Counts what each client does, and slows it down: after `free` times each one
-    doubles the wait before the next, up to 60 seconds. A client that stays away
-    for ten minutes starts anew."""
+    """Slows each client down: after `free` times each one doubles the wait before the
+    next, up to 60 seconds. A client that stays away for ten minutes starts anew."""
 
     def __init__(self, free: int) -> None:
         self.free = free
@@ -57,7 +56,6 @@ class Slowdown:
         return max(0.0, last + pause - time.monotonic()) if count > self.free else 0.0
 
     def note(self, client: str) -> None:
-        """The client did it once more."""
         now = time.monotonic()
         with self._lock:
             done = {name: n for name, n in self._done.items() if now - n[1] <= 600.0}
@@ -159,7 +157,6 @@ def admitted(code: str, token: str = "") -> bool:
 
 
 def _waits(pause: float, why: str) -> bool:
-    """The browser has to wait, and is told why."""
     if pause:
         keys.ROOM_PROBLEM.put(f"{why} Try again in {math.ceil(pause)} s.")
     return pause > 0
@@ -211,6 +208,5 @@ def open_room() -> None:
 
 
 def close() -> None:
-    """Deletes the room that this browser leads."""
     act("close")
     leave()
