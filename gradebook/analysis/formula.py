@@ -3,10 +3,9 @@
 import ast
 import inspect
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import lru_cache
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from gradebook.analysis.comparison import Comparison, same, voters
 from gradebook.analysis.laws import listed
@@ -18,8 +17,7 @@ from gradebook.engine.grouping import has_tokens
 from gradebook.engine.pipeline import Trace
 
 
-@dataclass(frozen=True)
-class Part:
+class Part(NamedTuple):
     """A piece of a formula, and whether it differs from the other engine's."""
 
     text: str
@@ -172,8 +170,7 @@ def _advantage(comparison: Comparison, trace: Trace, row: int) -> Line:
 # Two functions as they stand in their files, line beside line
 
 
-@dataclass(frozen=True)
-class CodeLine:
+class CodeLine(NamedTuple):
     """A line of source; its number in the file is 0 for a gap."""
 
     number: int
@@ -181,8 +178,7 @@ class CodeLine:
     differs: bool
 
 
-@dataclass(frozen=True)
-class Listing:
+class Listing(NamedTuple):
     """A function's code without its docstring."""
 
     file: str

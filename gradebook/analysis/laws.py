@@ -85,10 +85,6 @@ def with_rewards(step: Step, new: dict) -> Step:
     return [{**row, "reward": new.get(row["row"], row["reward"])} for row in step]
 
 
-def other_prompts_than(step: Step, row: dict) -> Step:
-    return [other for other in step if other["prompt"] != row["prompt"]]
-
-
 def with_mean(groups: list, settings: Settings) -> list:
     """The groups whose rows are compared with a mean of their own."""
     least = 2 if settings["lone_row"] == "raw" else 1
@@ -119,7 +115,7 @@ def other_prompts(step: Step, settings: Settings) -> Changes:
     """
     lowest = min([row["reward"] for row in step], default=0.0)
     for row in sampled(step):
-        still = due_of(other_prompts_than(step, row))
+        still = due_of([other for other in step if other["prompt"] != row["prompt"]])
         old = row["reward"]
         for new in (0.0, old + 1, lowest - 1):
             if still and new != old:
@@ -198,7 +194,7 @@ def lost_row(step: Step, settings: Settings) -> Changes:
     It needs two prompts, and settings that compare only rows of one prompt.
     """
     for row in sampled(step):
-        still = due_of(other_prompts_than(step, row))
+        still = due_of([other for other in step if other["prompt"] != row["prompt"]])
         if still:
             rest = [other for other in step if other is not row]
             yield Change(f"row {row['row']} is removed", rest, still)

@@ -60,7 +60,7 @@ def remove_row(state: State, row: int) -> State:
 
 
 def move_row(state: State, row: int, to: int) -> State:
-    """`row` at position `to`. The selection moves along."""
+    """`row` at position `to`; the selection moves along."""
     _check_row(state, row)
     _check_row(state, to)
     order = [r for r in range(state.rows) if r != row]
@@ -69,9 +69,8 @@ def move_row(state: State, row: int, to: int) -> State:
 
 
 def paste(state: State, row: int, column: str, text: str) -> State:
-    """A block from a spreadsheet, laid over the cells from `row` and
-    `column` on. It adds rows at the end where it needs them. A line with fewer
-    cells leaves the others as they are."""
+    """A block from a spreadsheet, laid over the cells from `row` and `column` on. It
+    adds rows at the end where it needs them."""
     _check_row(state, row)
     headers, block = state.table.headers, _block(text)
     first = choice("t1" if column == "mask" else column, headers, "paste")
@@ -84,9 +83,8 @@ def paste(state: State, row: int, column: str, text: str) -> State:
 
 
 def replace_rows(state: State, text: str) -> State:
-    """A block from a spreadsheet instead of all rows. Its first line may
-    name the columns; one column is the rewards. A column that the block does not
-    have keeps the row's cell."""
+    """A block from a spreadsheet instead of all rows. Its first line may name the
+    columns; one column is the rewards. Other columns keep the row's cell."""
     block, headers = [line for line in _block(text) if line], state.table.headers
     names = tuple(cell.strip().lower() for cell in block[0])
     if "reward" in names:
@@ -114,8 +112,7 @@ def _laid(
 
 
 def _block(text: str) -> list[list[str]]:
-    """The lines of a block, cell by cell, without empty lines around them. Cells
-    stand between tabs; one that holds a tab, a line break or a quote in quotes."""
+    """The lines of a block, cell by cell, without empty lines around them."""
     if not text.strip():
         raise GradebookError(key="paste", expected="a block of cells", found="nothing")
     try:
@@ -125,8 +122,7 @@ def _block(text: str) -> list[list[str]]:
 
 
 def set_width(state: State, tokens: int) -> State:
-    """Another number of tokens a row. Raises GradebookError where a token
-    that a row learns from would be cut, and for a width that no table has."""
+    """Another number of tokens a row, never without one that a row learns from."""
     least = state.table.used_width
     if not state.table.width or not least <= tokens <= WIDEST:
         expected = f"{least} to {WIDEST} tokens, in a table with a mask"
@@ -135,7 +131,6 @@ def set_width(state: State, tokens: int) -> State:
 
 
 def show_every_column(state: State) -> State:
-    """Every column that a batch can have, with cells that change nothing."""
     return _under(state, state.table.with_every_column())
 
 
@@ -167,13 +162,11 @@ class Draft:
     """The states of one case in one session.
 
     states   the case as it came first; `at` is the one on the page
-    epoch    new for each draft and known to its learner alone: messages about
-             another one change nothing
+    epoch    known to its learner alone: messages about another one change nothing
     ack      the number of the last edit that was taken
     notes    why the last edit could not be carried out, in words
-    refused  text that could not be read, and why, by its place: "3 reward" for
-             a cell, the name of a setting. It stays in its field until the
-             place is edited again or rows move.
+    refused  text that could not be read, and why, by its place, "3 reward" or the
+             name of a setting, until the place is edited again or rows move
     lock     held by whoever changes the draft, or reads it more than once,
              since edits arrive while a page is drawn
     """
@@ -186,14 +179,13 @@ class Draft:
     notes: list[str] = field(default_factory=list)
     refused: dict[str, tuple[str, str]] = field(default_factory=dict)
     lock: threading.RLock = field(default_factory=threading.RLock, repr=False)
-    _gesture: int | None = None
+    _gesture: Any = None
 
     def __post_init__(self) -> None:
         self.states = [self.origin]
 
     @property
     def origin(self) -> State:
-        """The case as it came."""
         return start(self.scenario)
 
     @property
@@ -205,10 +197,6 @@ class Draft:
         return self.state.table
 
     @property
-    def row(self) -> int:
-        return self.state.row
-
-    @property
     def edited(self) -> bool:
         return not self.state.same_batch(self.origin)
 
@@ -216,10 +204,9 @@ class Draft:
         """The next state; one that changes the batch can be undone."""
         self.become(replace(self.state, **changes))
 
-    def become(self, state: State, gesture: int | None = None) -> None:
-        """Another state of the same case. It takes the place of the one
-        before where both belong to one gesture. Raises GradebookError where
-        it is no valid batch."""
+    def become(self, state: State, gesture: Any = None) -> None:
+        """Another state of the same case, instead of the one before where both are of
+        one gesture. Raises GradebookError where it is no valid batch."""
         state.batch()
         with self.lock:
             if gesture is not None and gesture == self._gesture:
@@ -235,9 +222,7 @@ class Draft:
                 self.at = len(self.states) - 1
                 self._gesture = gesture
 
-    def do(
-        self, act: Callable[..., State], *values: Any, gesture: int | None = None
-    ) -> None:
+    def do(self, act: Callable[..., State], *values: Any, gesture: Any = None) -> None:
         """Carries out an act, or says why not in `notes` and keeps the text."""
         place = " ".join(map(str, values[:-1])) if act in TYPED else ""
         try:
@@ -274,8 +259,7 @@ class Draft:
         self.refused.clear()
 
     def apply(self, message: Any) -> None:
-        """Carries out the edits of a message that were not taken yet. Never
-        raises: what cannot be carried out is said in `notes`."""
+        """Carries out the edits of a message that were not taken yet. Never raises."""
         if not isinstance(message, Mapping) or message.get("epoch") != self.epoch:
             return
         sent = message.get("edits")
@@ -287,15 +271,16 @@ class Draft:
                     self._take(edit)
 
     def _take(self, edit: Mapping[str, Any]) -> None:
-        name, gesture = str(edit.get("do")), edit.get("gesture")
-        act, keys = ACTS.get(name, (None, ["do"]))
+        name = str(edit.get("do"))
+        act, keys = ACTS.get(name, (None, []))
         values = [edit.get(key) for key in keys]
-        if any(type(value) not in KINDS[key] for key, value in zip(keys, values)):
+        kinds = [KINDS.get(key, (int,)) for key in keys]
+        if name not in ACTS or any(type(v) not in k for v, k in zip(values, kinds)):
             self.notes = ["The browser sent an edit that the server does not know."]
         elif act is None:
             getattr(self, name)(*values)
         else:
-            self.do(act, *values, gesture=gesture if type(gesture) is int else None)
+            self.do(act, *values, gesture=edit.get("gesture"))
 
 
 TYPED = (set_cell, set_setting)
@@ -304,12 +289,11 @@ MOVING = (add_row, remove_row, move_row, paste, replace_rows)
 """Acts after which a row's number may mean another row."""
 
 KINDS: Mapping[str, tuple[type, ...]] = {
-    **dict.fromkeys(("row", "to", "start", "stop", "at"), (int,)),
-    **dict.fromkeys(("column", "text"), (str,)),
+    "column": (str,),
+    "text": (str,),
     "value": (str, bool),
-    "do": (),
 }
-"""The types of what an edit holds."""
+"""The types of what an edit holds besides whole numbers."""
 ACTS: Mapping[str, tuple[Callable[..., State] | None, list[str]]] = {
     "cell": (set_cell, ["row", "column", "value"]),
     "mask": (set_mask, ["row", "start", "stop", "value"]),

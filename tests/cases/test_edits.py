@@ -210,7 +210,7 @@ def test_every_act_does_what_it_says():
         ({"do": "go", "at": 0}, ("100", "1", "2"), CASE.focus),
     ):
         send(draft, edit)
-        assert (draft.table["reward"], draft.row) == (rewards, row), edit
+        assert (draft.table["reward"], draft.state.row) == (rewards, row), edit
     assert not draft.notes
 
 

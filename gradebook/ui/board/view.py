@@ -91,7 +91,7 @@ def view(
         "name": draft.scenario.name,
         "epoch": draft.epoch,
         "ack": draft.ack,
-        "row": draft.row,
+        "row": draft.state.row,
         "history": [draft.at, len(draft.states)],
         "edited": draft.edited,
         "notes": [*dict.fromkeys([*draft.notes, *refusals])],
@@ -103,7 +103,7 @@ def view(
         "columns": [[c.name, c.title, c.kind, c.help] for c in columns],
         "rows": _rows(draft, batch if is_drawn else None),
         "lists": {
-            column.name: table[column.name][draft.row]
+            column.name: table[column.name][draft.state.row]
             for column in columns
             if column.kind == "list"
         },

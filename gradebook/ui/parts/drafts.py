@@ -82,7 +82,7 @@ class Draft(edits.Draft):
     @property
     def shown_row(self) -> int:
         """The selected row, or the last of the batch that was compared."""
-        return min(self.row, self.comparison.batch.rows - 1)
+        return min(self.state.row, self.comparison.batch.rows - 1)
 
     @property
     def prompts(self) -> list[str]:

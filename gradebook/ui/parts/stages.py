@@ -77,7 +77,7 @@ def step(draft: Draft, by: int) -> None:
 
 def _numbers(draft: Draft, stage: str) -> None:
     panel, names = stage_panel(draft.comparison, stage), draft.scenario.engine_names
-    head, digits, selected, body = ["row", "prompt"], 3, draft.row, []
+    head, digits, selected, body = ["row", "prompt"], 3, draft.state.row, []
     labels = [[str(row), prompt] for row, prompt in enumerate(draft.prompts)]
     if stage == "loss":
         head, digits, selected = [""], 6, -1
