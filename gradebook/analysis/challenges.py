@@ -52,22 +52,16 @@ class Attempt:
         ratio = self.comparison.faulty.advantage / correct
         return ratio.where(correct.abs() > DUST, torch.nan)
 
-    def loss_ratio(self) -> float:
+    def loss_ratio(self) -> Tensor | float:
         correct, faulty = self.comparison.correct.loss, self.comparison.faulty.loss
-        if correct is None or faulty is None:
-            return math.nan
-        return float(faulty / correct)
+        return math.nan if correct is None or faulty is None else faulty / correct
 
 
 def missing(
     challenge: case.Challenge, now: State, comparison: Comparison | None = None
 ) -> str:
     """What `now` misses of the challenge of its scenario, in one sentence; "" where it
-    solves it.
-
-    `comparison` is both engines on `now`; without it they run where a condition asks
-    for them. Raises GradebookError where the state cannot be read.
-    """
+    solves it. `comparison` is both engines on `now`, where they ran."""
     attempt = Attempt(now, comparison)
     sentence = overstepped(challenge.edits, attempt.changes) if challenge.edits else ""
     try:
@@ -79,8 +73,7 @@ def missing(
 
 
 def apply_solution(state: State, changes: Sequence[case.Change]) -> State:
-    """The state after the changes, in order. Raises GradebookError for a
-    row that is not there."""
+    """Raises GradebookError for a row that is not there."""
     for change in changes:
         if change.remove_row is not None:
             state = edits.remove_row(state, change.remove_row)
@@ -94,7 +87,6 @@ def apply_solution(state: State, changes: Sequence[case.Change]) -> State:
 
 
 def rows_of(rows: tuple[int, ...] | str, batch: Batch) -> list[int]:
-    """The numbers of the named rows that the batch has."""
     if not isinstance(rows, str):
         return [row for row in rows if row < batch.rows]
     every = torch.ones(batch.rows, dtype=torch.bool)
@@ -208,8 +200,7 @@ def missing_of(condition: case.Condition, attempt: Attempt) -> str:
 class Changes(NamedTuple):
     """What differs, by value: 100 and 100.0 are the same.
 
-    cells      (row, column) of each cell that changed
-    settings   names of settings that changed
+    cells      (row, column) of each cell
     came_from  the number that each row had before, None for a new row
     removed    how many rows are gone
     """
@@ -221,7 +212,6 @@ class Changes(NamedTuple):
 
 
 def changes(before: State, now: State) -> Changes:
-    """What was edited. Raises GradebookError where a cell is unreadable."""
     old, new = (
         [dict(zip(columns, cells)) for cells in zip(*columns.values())]
         for columns in (before.table.values(), now.table.values())
@@ -241,9 +231,8 @@ def changes(before: State, now: State) -> Changes:
 
 
 def matched(old: list[str], new: list[str]) -> tuple[int | None, ...]:
-    """The place that each new row had among the old ones: by value in another
-    order, by position where cells changed, and else by the longest runs of
-    rows that stayed."""
+    """The place that each new row had: by value in another order, by position where
+    cells changed, and else by the longest runs of rows that stayed."""
     places = range(len(new))
     came: list[int | None] = [*places]
     if sorted(old) == sorted(new):

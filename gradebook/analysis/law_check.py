@@ -32,13 +32,9 @@ LARGEST_ROUNDING = 0.01
 
 @dataclass(frozen=True)
 class Outcome:
-    """A law's answer on a step: HOLDS, BROKEN, REFUSED, BY_CONVENTION or
-    NOT_MEASURED, and why.
-
-    Where it is broken: the change that shows it (its `step` has the changed
-    columns), the row's number (the first of the rows for a sum), the value
-    that is due, and the value there.
-    """
+    """A law's answer on a step: HOLDS, BROKEN, REFUSED, BY_CONVENTION or NOT_MEASURED,
+    and why. Where it is broken, the change that shows it, the row's number (the first
+    one's of a sum), the value that is due, and the value there."""
 
     answer: str
     sentence: str
@@ -49,14 +45,14 @@ class Outcome:
 
 
 def paragraphs(name: str) -> list[str]:
-    """What the law of that name says, and what a step must have to test it.
-    Raises GradebookError for a name not in LAWS."""
+    """What a law says, and what a step must have to test it. Raises GradebookError
+    for a name not in LAWS."""
     doc = getdoc(LAWS[choice(name, LAWS, "laws")]) or ""
     return [" ".join(paragraph.split()) for paragraph in doc.split("\n\n")]
 
 
 def words(name: str) -> str:
-    """The law of that name in words.
+    """The law in words.
 
     >>> words("shift")
     'The same number added to all rewards of a prompt changes no advantage.'
@@ -65,8 +61,8 @@ def words(name: str) -> str:
 
 
 def couples_prompts(settings: Mapping[str, Any]) -> str:
-    """The setting by which a trainer compares rows of all prompts by design,
-    as 'baseline batch_mean'; '' where there is none."""
+    """The setting that compares rows of all prompts by design, as 'baseline
+    batch_mean', or ''."""
     if settings["baseline"] == "batch_mean":
         return "baseline batch_mean"
     if settings["scale"] in ("batch_std", "nonzero_share"):
@@ -109,15 +105,14 @@ def judge(
     allowed: Callable[[Step], Sequence[float]],
     by_design: str = "",
 ) -> Outcome:
-    """Whether a trainer keeps the law on training steps.
+    """Whether a trainer keeps the law on training steps; where several changes break
+    it, by the largest violation.
 
     values     the trainer: a number (or a list of numbers) a row, by step
                and settings; a GradebookError is a refusal
     settings   its convention, all keys of Settings
     allowed    how far rounding may move the value of each row of a step
     by_design  why it breaks the law by design, where it does
-
-    Where several changes break the law, the largest violation is told.
     """
     if by_design:
         return Outcome(BY_CONVENTION, f"Broken by design: {by_design}.")
@@ -170,8 +165,8 @@ def _told(change: Change, row: int, due: float, value: float, gradient: bool) ->
 
 
 def step_of(groups: Sequence[Sequence[float | None]]) -> Step:
-    """Groups of rewards as a training step, a prompt a group; None is missing. Raises
-    GradebookError for no rewards, and for one that is not finite."""
+    """Groups of rewards as a training step; None is missing. Raises GradebookError
+    for no rewards, and for one that is not finite."""
     rows = [(n, reward) for n, group in enumerate(groups) for reward in group]
     if not rows:
         raise refuse("groups of rewards", "none", "reward")
@@ -195,8 +190,7 @@ def on_groups(
     function: Callable[[list[list[float | None]]], Sequence[Sequence[float]]],
 ) -> Values:
     def values(step: Step, settings: Mapping[str, Any]) -> list[float]:
-        advantage = {}
-        groups = function(groups_of(step))
+        advantage, groups = {}, function(groups_of(step))
         for rows, group in zip(laws.grouped(step, "prompt"), groups, strict=True):
             for row, value in zip(rows, group, strict=True):
                 advantage[row["row"]] = float(value)
@@ -209,8 +203,7 @@ def on_groups(
 
 
 def steps_of(batch: Batch) -> list[Step]:
-    """The batch step by step, with every default filled in; logp and ref_logp only
-    where the batch has them."""
+    """The batch step by step, with its defaults; a policy only where it has one."""
     credited = CORRECT.credited(batch)
     columns = {name: getattr(batch, name) for name in sorted(COLUMNS) if name != "step"}
     columns |= {
@@ -230,11 +223,10 @@ def steps_of(batch: Batch) -> list[Step]:
 def on_engine(engine: Engine, batch: Batch, gradient: bool = False) -> Values:
     """The advantages of an engine, or its gradients, a list of tokens a row.
     `batch` gives the float type."""
-    result = "gradient" if gradient else "advantage"
 
     def values(step: Step, settings: Mapping[str, Any]) -> list[Any]:
         trace = run(engine, batch_of(step, batch, settings))
-        return getattr(trace, result).tolist()
+        return getattr(trace, "gradient" if gradient else "advantage").tolist()
 
     return values
 
@@ -246,15 +238,14 @@ def batch_of(step: Step, like: Batch, settings: Mapping[str, Any]) -> Batch:
 
 
 def check(name: str, engine: Engine, batch: Batch) -> Outcome:
-    """Whether an engine keeps the law on a batch: the clearest answer of its
-    training steps. Raises GradebookError as the engine does."""
+    """Whether an engine keeps the law on a batch. Raises GradebookError as the engine
+    does."""
     gradient = LAWS[name] in GRADIENT
     if not gradient:
         run(engine, batch)
 
     def allowed(step: Step) -> list[float]:
-        """How much rounding may move each row's advantage: that of its score,
-        over what it is divided by."""
+        """The rounding of each row's score, over what it is divided by."""
         changed = batch_of(step, batch, batch.settings)
         try:
             divisor = run(CORRECT, changed).scale
@@ -267,5 +258,5 @@ def check(name: str, engine: Engine, batch: Batch) -> Outcome:
         return noise.nan_to_num(0, 0, 0).tolist()
 
     values, settings = on_engine(engine, batch, gradient), batch.settings
-    steps, by_design = steps_of(batch), convention(name, settings)
-    return judge(name, values, steps, settings, allowed, by_design)
+    by_design = convention(name, settings)
+    return judge(name, values, steps_of(batch), settings, allowed, by_design)

@@ -282,11 +282,8 @@ def micro_batch(step: Step, settings: Settings) -> Changes:
 
 
 def tried(law: Law, values: Values, steps: list, settings: Settings) -> Iterator:
-    """Each change of the steps that a law asks about, with the numbers that it
-    speaks of: the row, the value due, the value there, and the compared size.
-
-    `values` gives a number or a list of numbers a row; nothing where it cannot.
-    """
+    """Each change of the steps that a law asks about, with its numbers (`compared`).
+    `values` gives a number or a list of numbers a row; nothing where it cannot."""
     for step in steps:
         changes = list(law(step, settings))
         before = dict(zip(due_of(step), values(step, settings) if changes else []))
@@ -298,7 +295,8 @@ def tried(law: Law, values: Values, steps: list, settings: Settings) -> Iterator
 
 
 def compared(change: Change, before: dict, there: dict) -> list:
-    """(row, due, there, size) of each row that is looked at, or of their sum."""
+    """(row, value due, value there, compared size) of each row that is looked at, or
+    of their sum."""
     if change.total:
         terms = [there[row] for row in change.due]
         return [(min(change.due), 0.0, sum(terms), sum(map(abs, terms)))]
@@ -315,7 +313,7 @@ def in_list(value: float | list) -> list:
 
 
 def gap(a: float, b: float) -> float:
-    """How far two numbers are apart, as a share of their size, from 1 up."""
+    """How far two numbers are apart, as a share of their size or of 1."""
     if a == b or (math.isnan(a) and math.isnan(b)):
         return 0.0
     if not (math.isfinite(a) and math.isfinite(b)):
