@@ -1,7 +1,4 @@
-"""Challenges: what a learner tries on a batch, and whether it is solved.
-
-A condition gives "" where it holds, else what is missing in one sentence.
-"""
+"""Challenges: what a learner tries on a batch, and whether it is solved."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -74,13 +71,10 @@ def missing(
 
 def apply_solution(state: State, changes: Sequence[case.Change]) -> State:
     """Raises GradebookError for a row that is not there."""
+    table, settings = state.table, state.settings
     for change in changes:
-        if change.remove_row is not None:
-            state = edits.remove_row(state, change.remove_row)
-        else:
-            table, settings = change.applied(state.table, state.settings)
-            state = replace(state, table=table, settings=settings)
-    return state
+        table, settings = change.applied(table, settings)
+    return edits.select(replace(state, table=table, settings=settings), state.row)
 
 
 # The five kinds of conditions

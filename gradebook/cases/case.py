@@ -23,8 +23,7 @@ from gradebook.core.columns import COLUMNS
 from gradebook.core.errors import GradebookError, choice, refuse
 from gradebook.core.settings import Settings
 
-# Challenges: what may be edited, what must come out, a solution.
-# gradebook.analysis.challenges judges by them.
+# Challenges, which gradebook.analysis.challenges judges
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,6 @@
-"""What a learner does to a case: one function an act, State -> State, and the
-draft, which remembers the states and takes the messages of a browser.
-
-An act raises GradebookError where it cannot be carried out: on a row that is not
-there, or with text that cannot be read.
+"""What a learner does to a case: one function an act, State -> State, which raises
+GradebookError where it cannot be carried out; and the draft, which remembers the
+states and takes the messages of a browser.
 
 A message is a dict, {"epoch": .., "edits": [edit, ..]}. Of an edit "n" counts the
 browser's edits, "do" names one of ACTS, and the other keys are that act's. An edit is

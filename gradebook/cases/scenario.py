@@ -1,8 +1,5 @@
-"""TOML file -> Scenario -> Batch. The only reader of scenario files.
-
-A file is read whole or refused: an unknown key, a missing key or a wrong
-type is a GradebookError with file, key, row and what is wrong.
-"""
+"""TOML file -> Scenario -> Batch. A file is read whole, or refused with a
+GradebookError that has its file, key, row and what is wrong."""
 
 from __future__ import annotations
 
@@ -47,7 +44,6 @@ class Scenario(Reported):
     also          bugs that are on together with `bug`: a combination
     engine_names  what the two engines are called where "correct" and "faulty"
                   would take a side
-    kin           relatives of the bug that have no page
 
     Raises GradebookError when parts of it do not fit together.
 
@@ -271,9 +267,8 @@ def is_start(name: str) -> bool:
 
 @cache
 def case(name: str) -> Scenario:
-    """A start of the sandbox or a shipped scenario, by its name. The blank
-    start has two prompts with four rows each, rewards 0 and 1, and every column.
-    Raises GradebookError as `load` does."""
+    """A start of the sandbox or a shipped scenario, by its name. Raises
+    GradebookError as `load` does."""
     if not is_start(name):
         return load(name)
     stem = "blank" if name == SANDBOX else name.removeprefix(f"{SANDBOX}-")

@@ -71,26 +71,22 @@ def read(kind: Any, value: Any) -> Any:
     raise GradebookError(message, key=key)
 
 
-def _toml(path: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(path.read_bytes().decode())
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise GradebookError(expected="a file that can be read", found=reason) from None
-    except (ValueError, RecursionError) as error:
-        raise GradebookError(expected="TOML in UTF-8", found=str(error)) from None
-
-
 def read_part(part: type[T], path: Path, /, **others: Any) -> T:
     """The file as a part; `others` are fields that no file has. Raises
     GradebookError with file, key and row."""
     try:
-        document = _toml(path)
+        document = tomllib.loads(path.read_bytes().decode())
         for key in others.keys() & document:
             raise GradebookError("Unexpected keyword argument", key=key)
         return read(part, document | others)
     except GradebookError as error:
-        raise error.inside(str(path)) from None
+        problem = error
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        problem = GradebookError(expected="a file that can be read", found=reason)
+    except (ValueError, RecursionError) as error:
+        problem = GradebookError(expected="TOML in UTF-8", found=str(error))
+    raise problem.inside(str(path))
 
 
 # Types
@@ -173,9 +169,8 @@ class Reported(Part):
 
 @dataclass(frozen=True)
 class Lesson(Part):
-    """What a lead needs to teach the case.
+    """What a lead needs to teach the case, and in how many minutes.
 
-    minutes  how long it takes
     usual    the tempting choice of the prediction, an index
     why      why it tempts
     do       what to do after the reveal

@@ -22,12 +22,8 @@ from gradebook.core.settings import AT_LEAST_ONE, CHOICES, FLAGS, MAY_BE_NONE, S
 
 @dataclass(frozen=True)
 class State:
-    """A case as the learner has changed it.
-
-    table  the batch, its cells as typed (gradebook.cases.table)
-    row    the selected row
-    bugs   what the faulty engine has; on a bug's page that bug
-    """
+    """A case as the learner has changed it, with the selected row, and the bugs of the
+    faulty engine."""
 
     scenario: Scenario
     table: Table

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from plotly.basedatatypes import BaseFigure
 
-from gradebook.analysis.influence import Influences
+from gradebook.analysis.comparison import Influences
 from gradebook.core.formatting import DUST, settled, signed
 from gradebook.output.panels import symlog
 from gradebook.training.environments import Measure

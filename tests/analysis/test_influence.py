@@ -10,7 +10,7 @@ from hypothesis import assume, given
 
 import gradebook
 from gradebook import CORRECT
-from gradebook.analysis.influence import (
+from gradebook.analysis.comparison import (
     influence,
     influences,
     leaks,

@@ -47,8 +47,8 @@ cases/edits.py | row=max(0, min(row, state.rows - 1)) | row=max(0, min(row, stat
 cases/link.py | if text != then[key]} | if text == then[key]} | cases/test_link.py
 cases/link.py | for row in range(rows)]: | for row in range(rows + 1)]: | cases/test_link.py
 bugs/__init__.py | counted=counted_without(frozenset(drops)) | counted=together[0].faulty | bugs/test_combinations.py
-analysis/influence.py | leaks(batch, faulty - correct, advantage) | leaks(batch, correct - faulty, advantage) | analysis/test_influence.py
-analysis/influence.py | return torch.where(siblings.any(-1), value, 0) | return torch.where(siblings.any(-1), value, 1) | analysis/test_influence.py
+analysis/comparison.py | leaks(batch, faulty - correct, advantage) | leaks(batch, correct - faulty, advantage) | analysis/test_influence.py
+analysis/comparison.py | return torch.where(siblings.any(-1), value, 0) | return torch.where(siblings.any(-1), value, 1) | analysis/test_influence.py
 analysis/comparison.py | peers = peers & (torch.arange(batch.rows) != row) | peers = peers & (torch.arange(batch.rows) > row) | analysis/test_comparison.py
 analysis/challenges.py | gap = max(low - value, value - high) | gap = max(value - low, high - value) | analysis/test_challenges.py
 analysis/challenges.py | and (edits.reorder or kept == sorted(kept)) | and True | analysis/test_challenges.py

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from plotly.tools import return_figure_from_figure_or_data
 
 import gradebook
-from gradebook.analysis.comparison import compare
-from gradebook.analysis.influence import Influences, influences
+from gradebook.analysis.comparison import Influences, compare, influences
 from gradebook.cases.scenario import names
 from gradebook.output.charts import (
     Ready,

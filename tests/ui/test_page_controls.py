@@ -7,7 +7,7 @@ import pytest
 from one_a_stage import BY_STAGE
 
 import gradebook
-from gradebook.analysis.influence import influences
+from gradebook.analysis.comparison import influences
 from gradebook.core.settings import CHOICES, OF_ESTIMATOR
 
 TYPED = {

@@ -9,9 +9,8 @@ from typing import Any
 import streamlit as st
 
 from gradebook.analysis import law_check
-from gradebook.analysis.comparison import Comparison, row_weight
+from gradebook.analysis.comparison import Comparison, influences, row_weight
 from gradebook.analysis.formula import Line, first_sentence, worked
-from gradebook.analysis.influence import influences
 from gradebook.analysis.laws import EIGHT
 from gradebook.analysis.shrink import shrink
 from gradebook.cases.scenario import bug as record_of
