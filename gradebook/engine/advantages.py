@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping
 import torch
 from torch import Tensor
 
+from gradebook.core import formatting
 from gradebook.core.batch import Batch
 from gradebook.core.errors import GradebookError
-from gradebook.core.formatting import counted
 from gradebook.engine.segments import (
     Segments,
     by_group,
@@ -249,7 +249,7 @@ def enough_tokens(batch: Batch, credited: Tensor) -> None:
         raise GradebookError(
             f"step {label} cannot be whitened",
             key="mask",
-            expected=f"{counted(least, 'unmasked token')} or more",
+            expected=f"{formatting.counted(least, 'unmasked token')} or more",
             found=str(int(tokens[step])),
             steps=short,
         )

@@ -19,28 +19,19 @@ PROMPTS = 8
 @dataclass(frozen=True, eq=False)
 class Environment:
     """One automaton for each prompt. Every rollout starts in state 0. In the last two
-    states it has ended: without a success, and with one.
+    states it has ended, and stays: without a success, and with one.
 
     A policy does not see the whole state, only its place: the position in
     the word, for example.
-
-    after     int64 [P, K, A] the state after an action; where a rollout has
-              ended, the same state
-    place     int64 [K] what the policy sees of a state
-    reward    float64 [K] what a rollout earns that stops in this state
-    chance    float64 [P, L, A] the reference policy, where training starts
-    most      actions after which a rollout is cut
-    free      places where any letter will do
-    solvable  bool [P] some rollout of the prompt can succeed
     """
 
-    after: Tensor
-    place: Tensor
-    reward: Tensor
-    chance: Tensor
-    most: int
-    free: tuple[int, ...] = ()
-    solvable: Tensor = torch.ones(PROMPTS, dtype=torch.bool)
+    after: Tensor  # int64 [P, K, A] the state after an action
+    place: Tensor  # int64 [K] what the policy sees of a state
+    reward: Tensor  # float64 [K] what a rollout earns that stops in this state
+    chance: Tensor  # float64 [P, L, A] the reference policy, where training starts
+    most: int  # actions after which a rollout is cut
+    free: tuple[int, ...] = ()  # places where any letter will do
+    solvable: Tensor = torch.ones(PROMPTS, dtype=torch.bool)  # [P] at all
 
     @cached_property
     def ends(self) -> Tensor:
@@ -70,20 +61,16 @@ def spell(free: int = 0, wrong: float = 0.0) -> Environment:
     length = word + free
     off, missed, done = length + 1, 2 * length + 2, 2 * length + 3
     after = torch.full((PROMPTS, done + 1, eos + 1), missed)
-    after[:, done] = done
+    after[:, done] = after[:, length, eos] = done
+    for place in range(length):
+        after[:, off + place, :eos] = off + place + 1
+        after[:, place, :eos] = place + 1 + (off if place < word else 0)
     chance = torch.zeros(PROMPTS, length + 1, eos + 1, dtype=torch.float64)
+    chance[:, word:length] = _chances(eos + 1, {eos: 0.02})
     for prompt, sure in enumerate(_falling(0.9, 0.2)):
-        for place in range(length):
-            after[prompt, off + place, :eos] = off + place + 1
-            if place < word:
-                letter = WORDS[prompt][place]
-                after[prompt, place, :eos] = off + place + 1
-                after[prompt, place, letter] = place + 1
-                chance[prompt, place] = _chances(eos + 1, {letter: sure})
-            else:
-                after[prompt, place, :eos] = place + 1
-                chance[prompt, place] = _chances(eos + 1, {eos: 0.02})
-        after[prompt, length, eos] = done
+        for place, letter in enumerate(WORDS[prompt]):
+            after[prompt, place, letter] = place + 1
+            chance[prompt, place] = _chances(eos + 1, {letter: sure})
         chance[prompt, length] = _chances(eos + 1, {eos: sure})
     return Environment(
         after,
@@ -147,12 +134,11 @@ def ramble(unfinished: float = 1.0) -> Environment:
     after = torch.zeros((PROMPTS, 4, eos + 1), dtype=torch.int64)
     after[:, 2], after[:, 3] = 2, 3
     chance = torch.zeros(PROMPTS, 2, eos + 1, dtype=torch.float64)
+    after[:, 1] = 1
+    after[:, 0, eos], after[:, 1, eos] = 2, 3
     for prompt, sure in enumerate(_falling(0.4, 0.1)):
         answer = prompt % eos
         after[prompt, 0, answer] = 1
-        after[prompt, 0, eos] = 2
-        after[prompt, 1] = 1
-        after[prompt, 1, eos] = 3
         chance[prompt, :] = _chances(eos + 1, {answer: sure, eos: 0.12})
     return Environment(
         after,
@@ -184,28 +170,17 @@ ENVIRONMENTS: Mapping[str, Callable[..., Environment]] = {
 
 @dataclass(frozen=True)
 class Measure:
-    """A figure of a policy.
-
-    function  float64 [...] of an environment and a policy
-    title     the axis of the curves
-    unit      what a difference is counted in, times `factor`
-    reach     the lowest and the highest value of the axis
-    result    what is said of the faulty run, with {} for the run, for how much
-              its value is off, and for the way
-    ways      the words for a larger and for a smaller value
-    choices   the answers for more, less and no difference
-    question  what to predict, with {} for the faulty and the correct run
-    """
+    """A figure of a policy, and its words."""
 
     function: Callable[[Environment, Tensor], Tensor]
-    title: str
-    unit: str
+    title: str  # the axis of the curves
+    unit: str  # what a difference is counted in, times `factor`
     factor: float
-    reach: tuple[float, float]
-    result: str
-    ways: tuple[str, str]
-    choices: tuple[str, str, str]
-    question: str = "is {} better or worse than {}?"
+    reach: tuple[float, float]  # the lowest and the highest value of the axis
+    result: str  # {} for the faulty run, for how much it is off, and for the way
+    ways: tuple[str, str]  # larger, smaller
+    choices: tuple[str, str, str]  # the answers for more, less, no difference
+    question: str = "is {} better or worse than {}?"  # the faulty, the correct run
 
 
 def success(environment: Environment, policy: Tensor) -> Tensor:

@@ -27,6 +27,8 @@ from gradebook.training.train import Curves, trained
 
 WAITING, KEPT = 100, 200
 """Runs that may wait at most; results that are kept for whoever asks next."""
+COMMAND = (sys.executable, "-m", "gradebook.training.runs")
+"""Ends when its input does, so it does not outlive its server."""
 Call = tuple[Any, ...]
 """A function of training/train.py and its arguments, which can be hashed."""
 
@@ -99,7 +101,11 @@ class Runs:
             self._process.communicate()
 
     def _answer(self, call: Call) -> Any:
-        self._process = process = self._process or started()
+        if self._process is None:
+            pipe, folder = subprocess.PIPE, PACKAGE.parent
+            started = subprocess.Popen(COMMAND, stdin=pipe, stdout=pipe, cwd=folder)
+            self._process = started
+        process = self._process
         assert process.stdin and process.stdout  # both are pipes
         try:
             pickle.dump(call, process.stdin)
@@ -113,14 +119,6 @@ class Runs:
         if isinstance(value, GradebookError):
             raise value
         return value
-
-
-def started() -> subprocess.Popen[bytes]:
-    """The process. It ends when its input does, so it does not outlive its
-    server."""
-    command = (sys.executable, "-m", "gradebook.training.runs")
-    pipe = subprocess.PIPE
-    return subprocess.Popen(command, stdin=pipe, stdout=pipe, cwd=PACKAGE.parent)
 
 
 # Trained in advance: each study at its first settings, and Home's at each of its

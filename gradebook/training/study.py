@@ -30,20 +30,12 @@ UPDATES = 200
 SEEDS = (8, 16, 32)
 
 
-@dataclass(frozen=True)
-class Optimizer:
-    """Of torch; gradients longer than 1 are shortened to 1."""
-
-    title: str
-    kind: Callable[..., optim.Optimizer]
-    rate: float
-
-
-OPTIMIZERS = {
-    "adam": Optimizer("Adam 0.05", optim.Adam, 0.05),
-    "sgd": Optimizer("SGD 1", optim.SGD, 1.0),
-    "sgd5": Optimizer("SGD 5", optim.SGD, 5.0),
+OPTIMIZERS: dict[str, tuple[str, Callable[..., optim.Optimizer], float]] = {
+    "adam": ("Adam 0.05", optim.Adam, 0.05),
+    "sgd": ("SGD 1", optim.SGD, 1.0),
+    "sgd5": ("SGD 5", optim.SGD, 5.0),
 }
+"""As a link names them: title, optimizer and learning rate."""
 
 
 @dataclass(frozen=True)
@@ -86,12 +78,11 @@ class Slider(Part):
     percent: Flag = False
 
     def in_words(self, value: float) -> str:
-        """How a sentence begins: 'With 5 % of the rollouts lost'."""
+        """'With 5 % of the rollouts lost'."""
         return self.phrase.format(f"{value:g}".replace("-", "−"))
 
     @property
     def values(self) -> list[float]:
-        """All values that the slider can stand at."""
         steps = range(round((self.most - self.least) / self.step) + 1)
         return [round(self.least + step * self.step, 6) for step in steps]
 
@@ -107,8 +98,7 @@ class Study(Part):
     why     what explains the result, shown after the prediction
     found   how the conditions were found
     answer  what the faulty run's measure is at the slider's default
-    report  the updates after which results are given; questions and headlines
-            are about the first one
+    report  the updates after which results are given; a headline is about the first
     plan    what a lead says about it, where it is a step of the session
     """
 
@@ -186,15 +176,9 @@ def study(bug: str) -> Study:
 
 @dataclass(frozen=True)
 class Effect:
-    """Faulty minus correct, over the seeds in which neither run diverged; NaN where
-    there are too few of them.
-
-    correct, faulty  means over these seeds
-    difference       mean of the paired differences
-    half_width       of its 95 % interval (Student's t)
-    seeds            how many there are
-    diverged         how many are left out
-    """
+    """Faulty minus correct: means over the `seeds` in which neither run diverged, and
+    the half width of the difference's 95 % interval (Student's t). NaN where there
+    are too few seeds."""
 
     correct: float
     faulty: float
@@ -205,7 +189,6 @@ class Effect:
 
     @property
     def exact(self) -> bool:
-        """Every difference is exactly 0."""
         return self.difference == self.half_width == 0
 
     @property
@@ -228,14 +211,9 @@ def effect(correct: Sequence[float], faulty: Sequence[float]) -> Effect:
     if count > 1:
         error = float(differences.std()) / math.sqrt(count)
         half_width = t_quantile(0.975, count - 1) * error
-    return Effect(
-        correct=float(pairs[0].mean()),
-        faulty=float(pairs[1].mean()),
-        difference=float(differences.mean()),
-        half_width=half_width,
-        seeds=count,
-        diverged=len(correct) - count,
-    )
+    left, right = pairs.mean(-1).tolist()
+    diverged = len(correct) - count
+    return Effect(left, right, float(differences.mean()), half_width, count, diverged)
 
 
 def t_quantile(level: float, freedom: int) -> float:

@@ -113,15 +113,15 @@ class Training:
         by_prompt = self.reference.repeat(seeds, 1, 1, 1)
         by_place = torch.zeros_like(by_prompt[:, :1])
         self.tables = [by_prompt.requires_grad_(), by_place.requires_grad_()]
-        optimizer = OPTIMIZERS[request.optimizer]
-        self.optimizer = optimizer.kind(self.tables, lr=optimizer.rate)
+        _, optimizer, rate = OPTIMIZERS[request.optimizer]
+        self.optimizer = optimizer(self.tables, lr=rate)
 
     def logits(self) -> Tensor:
         """float64 [S, P, L, A]."""
         return self.tables[0] + self.tables[1]
 
     def measured(self, name: str) -> list[float]:
-        """Where the policy stands: a measure [S]."""
+        """A measure of the policy, [S]."""
         policy = self.logits().detach().softmax(-1)
         return MEASURES[name].function(self.task, policy).tolist()
 
@@ -224,19 +224,12 @@ def _taken(values: Tensor, index: Tensor) -> Tensor:
 
 
 class Luck(NamedTuple):
-    """What chance decides in one update, for both engines alike.
+    """What chance decides in one update, for both engines alike."""
 
-    order    int64 [S, P] the prompt at each place of the batch
-    gumbel   float32 [T, S, P, G, A] noise that chooses the actions
-    uniform  float64 [S, P, G] decides whether a rollout is lost, scored
-             and cut
-    normal   float64 [S, P, L, A] what the sampler's logits are off by
-    """
-
-    order: Tensor
-    gumbel: Tensor
-    uniform: Tensor
-    normal: Tensor
+    order: Tensor  # int64 [S, P] the prompt at each place of the batch
+    gumbel: Tensor  # float32 [T, S, P, G, A] noise that chooses the actions
+    uniform: Tensor  # float64 [S, P, G] is a rollout lost, scored, cut?
+    normal: Tensor  # float64 [S, P, L, A] what the sampler's logits are off by
 
 
 def luck_of(training: Training, seeds: Sequence[int]) -> Iterator[Luck]:

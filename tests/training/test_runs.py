@@ -1,6 +1,5 @@
 """The process that trains beside a server: shared, in turn, cancelled."""
 
-import subprocess
 import sys
 
 import pytest
@@ -65,10 +64,9 @@ def test_runs_wait_in_turn_and_a_cancelled_one_may_be_asked_for_again(runs):
 def test_a_process_that_dies_is_told_and_the_next_run_starts_another(monkeypatch):
     """The first process reads a request and ends without an answer."""
     short = [sys.executable, "-c", "import sys; sys.stdin.buffer.read(1)"]
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
     runs = Runs()
     with monkeypatch.context() as patch:
-        patch.setattr(processes, "started", lambda: subprocess.Popen(short, **pipes))
+        patch.setattr(processes, "COMMAND", short)
         future = runs.ask(*call_of(3.0))
         with pytest.raises(GradebookError, match="Start again"):
             future.result(LATE)

@@ -118,7 +118,7 @@ def _switches(mine: Desk, columns: Sequence[DeltaGenerator]) -> None:
         "Optimizer",
         list(study.OPTIMIZERS),
         default=run.optimizer,
-        format_func=lambda name: study.OPTIMIZERS[name].title,
+        format_func=lambda name: study.OPTIMIZERS[name][0],
         required=True,
         key=key("optimizer"),
     )
