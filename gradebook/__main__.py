@@ -115,10 +115,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def start_app(options: Sequence[str] = ()) -> NoReturn:
     """Becomes `streamlit run app.py`, so that a signal that ends the process ends
     the server. Streamlit reads the project's settings, which stand beside app.py;
-    its own options win over them.
-
-    Raises GradebookError where Streamlit or Plotly is not installed.
-    """
+    its own options win over them. Raises GradebookError where Streamlit or Plotly is
+    not installed."""
     for name in ("streamlit", "plotly"):
         if importlib.util.find_spec(name) is None:
             raise GradebookError(

@@ -63,12 +63,9 @@ def shown_steps(verdict: Verdict) -> pd.DataFrame:
 
 
 def step_rows(verdict: Verdict, step: object, most: int = ROWS) -> StepRows:
-    """One step's rows.
-
-    The rows stand in the log's order, so that a row has the number that the
-    verdict calls it by; at most `most` rows, in whole groups, from the worst one
-    on. Raises GradebookError where the step is not there.
-    """
+    """One step's rows in the log's order, so that a row has the number that the
+    verdict calls it by; at most `most`, in whole groups, from the worst one on.
+    Raises GradebookError where the step is not there."""
     j = verdict.judgement
     chosen = j.candidates.steps.labels.astype(str) == str(step) if j else np.zeros(0)
     if j is None or not chosen.any():
@@ -100,9 +97,8 @@ def step_rows(verdict: Verdict, step: object, most: int = ROWS) -> StepRows:
             f" {left} of the step's {steps.rows} rows are left out:"
             " what depends on the whole step is not as in the log."
         )
-    row = int(np.argmax(away[order]))
-    logged, correct = steps.advantage[order], correct[order]
-    return StepRows(table, settings, name, row, logged, correct, note.strip())
+    row, logged = int(np.argmax(away[order])), steps.advantage[order]
+    return StepRows(table, settings, name, row, logged, correct[order], note.strip())
 
 
 def _bug_of(verdict: Verdict, step: object) -> str:

@@ -262,9 +262,8 @@ def step_rows(step: Any, arguments: Mapping[str, Any]) -> StepRows:
 
 def _floats(key: str, value: Any) -> tuple[Tensor, Any]:
     """Numbers, None as NaN, and the float type that they came in."""
-    if isinstance(value, np.ndarray) and value.dtype == object:
-        value = value.tolist()
-    if isinstance(value, (list, tuple)):
+    of_objects = isinstance(value, np.ndarray) and value.dtype == object
+    if of_objects or isinstance(value, (list, tuple)):
         value = [np.nan if cell is None else cell for cell in value]
     tensor = as_tensor(key, value)
     if tensor.is_floating_point() and tensor.dtype != torch.float64:

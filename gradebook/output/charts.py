@@ -1,8 +1,6 @@
 """Plotly's charts, which open on demand: training curves, influence maps, a log
 by steps. A figure is a dict of data and layout, as plotly.js takes it."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from itertools import groupby, product
@@ -26,7 +24,6 @@ INK = {"light": "#4A4A4A", "dark": "#D0D0D0"}
 """The colour of a chart's text, by theme; Streamlit's own is too pale."""
 GREY, PALE = "rgba(128,128,128,0.75)", "rgba(128,128,128,0.15)"
 ABOVE: dict[str, Any] = {"x": 0, "y": 1, "yanchor": "bottom"}
-"""Where a legend stands."""
 
 Figure = dict[str, Any]
 Values = Sequence[Sequence[Sequence[float]]]
@@ -89,7 +86,6 @@ PLAY: Figure = ABOVE | {
     "showactive": False,
     "buttons": [{"label": "Play", "method": "animate", "args": [None, PACE]}],
 }
-"""Plays the finished run."""
 
 
 def curves_figure(
@@ -270,7 +266,7 @@ VERDICTS = {
 """Symbol and colour of a step's verdict: the shape tells it alone."""
 
 
-def timeline_figure(frame: pd.DataFrame, coloured: bool = True) -> Figure:
+def timeline_figure(frame: "pd.DataFrame", coloured: bool = True) -> Figure:
     """One mark a step, on a symlog axis. `frame` has a line for each step: step,
     verdict, correct_residual (the largest difference from the correct numbers) and
     flips. A mark's customdata is the place of its line."""

@@ -89,15 +89,12 @@ def scenario_file(state: State) -> str:
     cells = zip(*(columns[name] for name in names))
     rows, settings = [dict(zip(names, row)) for row in cells], dict(batch.settings)
     sides = {"correct": comparison.correct, "faulty": comparison.faulty}
-    losses = {
-        side: float(trace.loss)
-        for side, trace in sides.items()
-        if trace.loss is not None and math.isfinite(float(trace.loss))
-    }
-    advantages = {
-        side: [x if math.isfinite(x) else "none" for x in trace.advantage.tolist()]
-        for side, trace in sides.items()
-    }
+    expected: dict[str, Any] = {}
+    for side, trace in sides.items():
+        numbers = trace.advantage.tolist()
+        expected[side] = [x if math.isfinite(x) else "none" for x in numbers]
+        if trace.loss is not None and trace.loss.isfinite():
+            expected[f"{side}_loss"] = float(trace.loss)
     # The question: whether both engines treat the selected row alike.
     row = min(state.row, batch.rows - 1)
     moved = bool(comparison.differs("advantage")[row])
@@ -121,8 +118,7 @@ def scenario_file(state: State) -> str:
         differs=differs,
         why=why,
         said=[wrong, right] if differs else [right, wrong],
-        advantages=advantages,
-        losses=losses,
+        expected=expected,
     )
 
 
@@ -136,8 +132,7 @@ LOOSE = 1e-4
 
 
 def pytest_file(state: State, link: str) -> str:
-    """A test file that passes on a trainer without the bug and fails on one that has
-    it.
+    """A test file that passes on a trainer without the bug and fails on one with it.
 
     It asks for laws, which hold whatever a trainer's conventions; where none shows
     the bug on this batch, for the correct numbers. Where no test catches the bug, the

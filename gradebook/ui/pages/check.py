@@ -10,25 +10,17 @@ import streamlit as st
 from gradebook.cases.scenario import SANDBOX, bug, case, load
 from gradebook.core.errors import GradebookError
 from gradebook.core.formatting import flips
-from gradebook.logs.explore import (
-    StepRows,
-    failing_test,
-    sentences,
-    shown_steps,
-    state_of,
-    worst_steps,
-)
+from gradebook.logs import explore, report
 from gradebook.logs.judging.suspects import HOW_ROWS_COUNT, main_column
 from gradebook.logs.judging.verdict import Verdict, named_as
 from gradebook.logs.log import check_log
-from gradebook.logs.report import facts, lists, report
 from gradebook.output.charts import timeline_figure
 from gradebook.output.figures import picture as rows_picture
 from gradebook.output.panels import Panel
 from gradebook.ui import keys
 from gradebook.ui.parts import address, ask, words
 from gradebook.ui.parts.address import bug_files
-from gradebook.ui.parts.ask import Checking, on_page, typed
+from gradebook.ui.parts.ask import Checking, typed
 from gradebook.ui.parts.widget import chart, download, markup, offered, table
 
 HEADS = {
@@ -57,7 +49,7 @@ def check_page() -> None:
         if checking.verdict is None and not checking.error:
             _check(checking)
         if checking.error:
-            st.error(f"There is no verdict. {words.plain(on_page(checking.error))}")
+            st.error(f"There is no verdict. {words.plain(checking.error)}")
             st.button("Check again", key="check-again", on_click=ask.again)
         elif checking.verdict is not None:
             _verdict(checking, checking.verdict)
@@ -97,7 +89,7 @@ def _verdict(checking: Checking, verdict: Verdict) -> None:
         st.markdown(
             "### What each engine would compute\n\nThe rewards alone tell where a bug"
             " would change the advantages of these rows, if the trainer had it.\n\n"
-            + _listed(sentences(verdict.what_if))
+            + _listed(explore.sentences(verdict.what_if))
         )
     elif has_steps:
         _timeline(verdict)
@@ -112,7 +104,10 @@ def _verdict(checking: Checking, verdict: Verdict) -> None:
 def _card(checking: Checking, verdict: Verdict) -> None:
     with st.container(key="check-verdict"):
         head = HEADS[verdict.verdict]
-        first, *rest = FIRST_SENTENCE.split(on_page(verdict.sentence), maxsplit=1)
+        # The page has buttons and fields in place of the command line's options.
+        sentence, _, _ = verdict.sentence.partition(" Confirm with `--")
+        sentence = sentence.replace("with --weights", "in the settings below")
+        first, *rest = FIRST_SENTENCE.split(sentence, maxsplit=1)
         if verdict.verdict == "correct" and verdict.declared:
             head = "✓ Correct"
         elif verdict.verdict == "correct":
@@ -147,15 +142,15 @@ def _confirm(verdict: Verdict) -> None:
         return
     column = main_column(record)
     role, named = named_as(column, verdict.columns, counting)
-    counts = f"counts={column}" if counting else ""
+    counts = f"counts={column}" * counting
     answers = (
         ("check-confirm", f"Yes, {named} says that", f"{role}={named}", counts),
         ("check-deny", "No, it says something else", f"{role}=", ""),
     )
     with st.container(horizontal=True):
-        for key, label, meaning, counts in answers:
+        for key, label, meaning, setting in answers:
             columns = f"{typed('columns')}\n{meaning}".strip()
-            declared = f"{typed('declared')}, {counts}".strip(", ")
+            declared = f"{typed('declared')}, {setting}".strip(", ")
             texts = columns, declared
             st.button(words.plain(label), key=key, on_click=ask.say, args=texts)
 
@@ -167,18 +162,18 @@ def _listed(texts: Sequence[str]) -> str:
 def _evidence(verdict: Verdict) -> None:
     """Everything else that the check knows; and files."""
     st.markdown(words.titled("Evidence", level=3))
-    table(["", ""], [list(fact) for fact in facts(verdict)], label="evidence")
-    for title, texts in lists(verdict).items():
+    table(["", ""], [list(fact) for fact in report.facts(verdict)], label="evidence")
+    for title, texts in report.lists(verdict).items():
         if texts:
             part = st.expander(title, expanded=title == "Left out or missing")
             part.markdown(_listed(texts))
     with st.container(horizontal=True):
         download("Verdict as JSON", "gradebook-verdict.json", verdict.to_json)
-        html = partial(report, verdict)
+        html = partial(report.report, verdict)
         download("Report as HTML", "gradebook-report.html", html)
         if verdict.bug:
             label, name = "Smallest failing step as pytest file", verdict.bug
-            download(label, f"test_{name}.py", partial(failing_test, verdict))
+            download(label, f"test_{name}.py", partial(explore.failing_test, verdict))
 
 
 # Step by step: the timeline, the worst steps, one step
@@ -187,7 +182,7 @@ def _evidence(verdict: Verdict) -> None:
 def _timeline(verdict: Verdict) -> None:
     """The timeline of a log with advantages: a mark for each step, in colour
     once it was said what they are compared with."""
-    frame = shown_steps(verdict)
+    frame = explore.shown_steps(verdict)
     labels = [str(label) for label in frame["step"]]
 
     def clicked() -> None:
@@ -214,10 +209,10 @@ def _steps(checking: Checking, verdict: Verdict) -> None:
     by_label = {str(label): label for label in verdict.frame["step"].tolist()}
     if keys.widget(CHOSEN) not in by_label:
         would_differ = verdict.what_if.get("step", ())
-        worst = [*worst_steps(verdict, 1)["step"], *would_differ, *by_label]
+        worst = [*explore.worst_steps(verdict, 1)["step"], *would_differ, *by_label]
         keys.show(CHOSEN, str(worst[0]))
     step = by_label[st.selectbox("Open a step", list(by_label), key=CHOSEN, width=240)]
-    rows = _rows(checking, step)
+    rows = checking.step(step)
     if rows is None:
         return
     if rows.note:
@@ -241,15 +236,6 @@ def _open_button(key: str, checking: Checking, step: object, name: str) -> None:
     the learner's own draft. The page says what it shows."""
     where = "in the sandbox" if name == SANDBOX else f"on the page {load(name).title}"
     pressed = st.button(words.plain(f"Open step {step} {where}"), key=key)
-    if pressed and (rows := _rows(checking, step)):
+    if pressed and (rows := checking.step(step)):
         note = f"These rows are step {step} of {checking.title}. {rows.note}".strip()
-        address.open_batch(state_of(rows, case(name)), note)
-
-
-def _rows(checking: Checking, step: object) -> StepRows | None:
-    """The step's rows; None where they cannot be read, which is said."""
-    try:
-        return checking.step(step)
-    except GradebookError as error:
-        st.error(words.plain(str(error)))
-        return None
+        address.open_batch(explore.state_of(rows, case(name)), note)

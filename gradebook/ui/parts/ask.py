@@ -9,6 +9,7 @@ from typing import Any
 import streamlit as st
 
 from gradebook.core import PROJECT
+from gradebook.core.errors import GradebookError
 from gradebook.core.settings import CHOICES, ESTIMATORS
 from gradebook.logs.explore import StepRows, step_rows
 from gradebook.logs.judging.reading import COMPUTATIONS
@@ -171,12 +172,15 @@ class Checking:
         )
         return options | {"declared": {**declared, **options["declared"]}}
 
-    def step(self, label: object) -> StepRows:
-        """A step's rows, read once. Raises GradebookError."""
+    def step(self, label: object) -> StepRows | None:
+        """A step's rows, read once; None where they cannot be read, which is said."""
         assert self.verdict is not None
-        if label not in self.rows:
-            self.rows[label] = step_rows(self.verdict, label)
-        return self.rows[label]
+        try:
+            if label not in self.rows:
+                self.rows[label] = step_rows(self.verdict, label)
+        except GradebookError as error:
+            st.error(words.plain(str(error)))
+        return self.rows.get(label)
 
 
 @cache
@@ -200,9 +204,3 @@ def answers() -> Mapping[str, Mapping[str, Any]]:
         title = f"{line['trainer']} {line['version']}, {line['setting']}"
         answers.setdefault(title, settings)
     return answers
-
-
-def on_page(sentence: str) -> str:
-    """A sentence of the check without the command line's options."""
-    sentence, _, _ = sentence.partition(" Confirm with `--")
-    return sentence.replace("with --weights", "in the settings below")
