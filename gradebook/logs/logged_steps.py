@@ -23,12 +23,9 @@ PART = 50_000
 
 @dataclass(frozen=True, eq=False)
 class LoggedBatch(Batch):
-    """A batch of rows that stand together by step, with response lengths in place
-    of a token matrix. Steps, and prompts within them, are numbered as they appear.
-
-    lengths     int64 [R] unmasked tokens of the row, 0 where it was rejected
-    all_tokens  int64 [R] unmasked tokens of the row
-    """
+    """Rows that stand together by step, with how many unmasked tokens each has in
+    place of a mask, int64 [R]: `lengths` is 0 where a row was rejected. Steps, and
+    prompts within them, are numbered as they appear."""
 
     lengths: Any = None
     all_tokens: Any = None
@@ -46,7 +43,6 @@ class LoggedBatch(Batch):
 
     @property
     def tokens(self) -> Tensor:
-        """int64 [R] unmasked tokens of the row: its response length."""
         return self.lengths
 
     @cached_property
@@ -57,10 +53,8 @@ class LoggedBatch(Batch):
 
     def select(self, keep: Any) -> Self:
         rows = super().select(keep)
-        step, prompt = (
-            torch.from_numpy(codes(column.numpy()))
-            for column in (rows.step, rows.prompt)
-        )
+        labels = rows.step.numpy(), rows.prompt.numpy()
+        step, prompt = (torch.from_numpy(codes(label)) for label in labels)
         return replace(rows, step=step, prompt=prompt)
 
 
@@ -111,15 +105,10 @@ class LoggedSteps:
     def reward(self) -> np.ndarray:
         return self.batch.reward.numpy()
 
-    @property
-    def sizes(self) -> np.ndarray:
-        """int64 [S] rows of each step."""
-        return self.batch.step_rows.numpy()
-
     @cached_property
     def starts(self) -> np.ndarray:
         """int64 [S] first row of each step."""
-        return np.cumsum(self.sizes) - self.sizes
+        return np.flatnonzero(np.diff(self.step_of, prepend=-1))
 
     @cached_property
     def groups(self) -> Groups:
@@ -137,14 +126,11 @@ class LoggedSteps:
         return np.add.reduceat(values * 1, self.starts)
 
     def rows_of(self, steps: np.ndarray) -> Any:
-        """What selects the rows of `steps`, bool [S]: a slice where they stand
-        together, else their numbers."""
-        places = np.flatnonzero(steps)
-        if len(places) and places[-1] - places[0] < len(places):
-            first, last = places[0], places[-1]
-            return slice(
-                int(self.starts[first]), int(self.starts[last] + self.sizes[last])
-            )
+        """The rows of `steps`, bool [S]: their numbers, or a slice where they stand
+        together, which copies nothing."""
+        edges = np.flatnonzero(np.diff(steps, prepend=False, append=False))
+        if len(edges) == 2:
+            return slice(*np.append(self.starts, self.rows)[edges].tolist())
         return np.flatnonzero(steps[self.step_of])
 
     def of_steps(self, steps: np.ndarray) -> LoggedSteps:

@@ -50,12 +50,10 @@ class Rounding:
 
     @classmethod
     def to(cls, places: int) -> Rounding:
-        """To so many decimals."""
         return cls(f"rounded to {places} decimals", half=0.501 * 10.0**-places)
 
     @classmethod
     def as_type(cls, name: str) -> Rounding:
-        """To a number type; none to one of many digits."""
         if name not in TYPES:
             return cls()
         return cls(f"stored as {name}", share=1.01 * TYPES[name], half=1e-7)
@@ -100,13 +98,8 @@ def rounding_of(values: np.ndarray, kind: str = "") -> Rounding:
 
 @dataclass(frozen=True, eq=False)
 class Numbers:
-    """What a computation gives, [R] each.
-
-    values    float64: the advantages
-    baseline  float64: what the reward was compared with
-    scale     float64: what the distance was divided by, in all
-    group     int64: the rows that an engine put together
-    """
+    """What a computation gives, [R] each: advantages, what the reward was compared
+    with, what the distance was divided by in all, and the groups of an engine."""
 
     values: np.ndarray
     baseline: np.ndarray
@@ -146,10 +139,6 @@ class Ruler:
     ignored: np.ndarray | None = None
 
     @cached_property
-    def rewards(self) -> np.ndarray:
-        return self.steps.reward
-
-    @cached_property
     def size(self) -> np.ndarray:
         """1 + |advantage|, float64 [R]."""
         logged = self.steps.advantage
@@ -167,7 +156,7 @@ class Ruler:
     def exact_scores(self) -> np.ndarray:
         """bool [R]: float32 sums over the row's group are exact, or the
         group's rewards are equal."""
-        reward, group = self.rewards, self.steps.prompt
+        reward, group = self.steps.reward, self.steps.prompt
         short = (reward * 1024 == np.round(reward * 1024)) & (np.abs(reward) < 4096)
         first = reward[self.steps.groups.first][group]
         exact = np.bincount(group, ~short) == 0
@@ -179,11 +168,12 @@ class Ruler:
             return self.written
         with np.errstate(all="ignore"):
             if level == SCORES:
-                slack = FLOAT32 * (np.abs(self.rewards) + np.abs(computed.baseline))
+                sizes = np.abs(self.steps.reward) + np.abs(computed.baseline)
+                slack = FLOAT32 * sizes
                 slack *= np.maximum(self.size - 1, 1) / np.abs(computed.scale)
                 slack = np.minimum(np.nan_to_num(slack, posinf=0), MOST_FLOAT32)
                 return np.where(self.exact_scores, 0, slack)
-            moved = self.reward.of(self.rewards) * (1 + self.size)
+            moved = self.reward.of(self.steps.reward) * (1 + self.size)
             return np.nan_to_num(moved / np.abs(computed.scale), posinf=np.inf)
 
     def fit(self, computed: Numbers) -> Fit:
@@ -204,16 +194,15 @@ class Ruler:
                 fits = away <= allowed
                 level = np.minimum(level, np.where(self._all(fits), each, NONE))
                 rows = rows if each == REWARDS else fits
-        near = near / self.steps.sizes
+        near = near / self.steps.batch.step_rows.numpy()
         return Fit(level, self.steps.worst(away), near, self.steps.total(rows))
 
     def of_steps(self, at: np.ndarray) -> Ruler:
         """The ruler on the steps `at`, bool [S]."""
         if at.all():
             return self
-        ignored = self.ignored
-        if ignored is not None:
-            ignored = ignored[self.steps.rows_of(at)]
+        rows = self.steps.rows_of(at)
+        ignored = None if self.ignored is None else self.ignored[rows]
         return replace(self, steps=self.steps.of_steps(at), ignored=ignored)
 
     def _all(self, near: np.ndarray) -> np.ndarray:
@@ -236,12 +225,11 @@ def ruler_of(
 ) -> Ruler:
     """The ruler of a log: `kinds` are the types of its columns, `places` the
     decimals that advantages were rounded to."""
-    advantage = rounding_of(steps.advantage, kinds.get("advantage", ""))
-    if places is not None:
+    if places is None:
+        advantage = rounding_of(steps.advantage, kinds.get("advantage", ""))
+    else:
         advantage = Rounding.to(places)
-    ruler = Ruler(steps, advantage)
-    quarters = ruler.rewards * 64
+    quarters = steps.reward * 64
     if (quarters == np.round(quarters)).all():
-        return ruler  # quarters and the like: nobody rounded them
-    rounding = rounding_of(ruler.rewards, kinds.get("reward", ""))
-    return replace(ruler, reward=rounding)
+        return Ruler(steps, advantage)  # quarters and the like: nobody rounded them
+    return Ruler(steps, advantage, rounding_of(steps.reward, kinds.get("reward", "")))

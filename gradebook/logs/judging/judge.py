@@ -41,19 +41,16 @@ def no_steps() -> pd.DataFrame:
 class Judgement:
     """What the advantages of some steps are.
 
-    verdict     correct, other, suspect, asks, cannot tell or none fits
-    candidates  all that was searched
-    why         what stands behind "asks" and "cannot tell"
-    readings    the computations of the space that fit, the preferred first
-    suspect     the bug that is named or asked about, under its settings
-    asks        bugs that these numbers would be under a condition, each with
-                the settings that it takes
-    ties        bugs that leave no trace on these rows
-    change      the step where the run changed from the first reading to the second
-    level       how closely the named computation fits
-    residual    how far it is from a row at most; NaN for what rounding lost
-    frame       one row a step, see `framed`
-    correct     float64 [R] what is correct beside the log
+    why       what stands behind "asks" and "cannot tell"
+    readings  the computations of the space that fit, the preferred first
+    suspect   the bug that is named or asked about, under its settings
+    asks      bugs that these numbers would be under a condition
+    ties      bugs that leave no trace on these rows
+    change    the step where the run changed from the first reading to the second
+    level     how closely the named computation fits
+    residual  how far it is from a row at most; NaN for what rounding lost
+    frame     one row a step, as `gradebook.check` gives it
+    correct   float64 [R] what is correct beside the log
     """
 
     verdict: str
@@ -113,8 +110,8 @@ class Judgement:
 def judge(ruler: Ruler, asked: Asked, tick: search.Tick = search.untold) -> Judgement:
     """The verdict on a log's steps, as a whole and step by step."""
     if "advantage" not in ruler.steps.has:
-        candidates = Candidates(ruler, asked)
-        return framed(Judgement("cannot tell", candidates, "no advantages"))
+        unknown = Judgement("cannot tell", Candidates(ruler, asked), "no advantages")
+        return framed(unknown)
     candidates = search.search(ruler, asked, tick)
     judgement = framed(_whole(candidates, np.flatnonzero(~quiet(ruler.steps))))
     candidates.tick = search.untold  # whom it told is no part of a verdict
@@ -317,7 +314,7 @@ def framed(whole: Judgement) -> Judgement:
         "row": [part.argmax() for part in np.split(away, steps.starts[1:])],
         "flips": steps.total(flips(correct, steps.advantage)),
         "groups_affected": np.bincount(steps.groups.step, groups_off).astype("int64"),
-        "rows": steps.sizes,
+        "rows": steps.batch.step_rows.numpy(),
         "groups": np.bincount(steps.groups.step),
     }
     frame = pd.DataFrame({name: columns[name] for name in COLUMNS})

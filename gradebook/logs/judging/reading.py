@@ -70,15 +70,14 @@ EPS_WORDS = {"after": "", "inside": " inside the root", "least": " as the least"
 class Reading:
     """One computation of the space.
 
-    eps_at    "after" the root, "inside" it, or "least": the deviation is
-              at least eps
+    eps_at    "after" the root, "inside" it, or "least": the least deviation
     about     what a deviation is measured from: "mean" or "baseline"
     lone_row  what a row without siblings is compared with: itself ("zero")
               or 0 ("raw"); "" where there is no such row
     second    one of space.SECONDS, or ""
     rows      which count: "flagged", scored rows with tokens, each rollout once;
               "ended", those of them that ended; or "all"
-    grouping  how rows were grouped, in words: a name of space.groupings, or COPIES
+    grouping  a name of space.groupings
     clip      rewards beyond it were clipped
     """
 
@@ -125,13 +124,12 @@ class Reading:
 
     @property
     def estimator(self) -> str:
-        """The estimator's name: grpo, or batch_mean/group_std."""
+        """grpo, or batch_mean/group_std."""
         name = self._names[0]
         return "rloo_vectorized" if name == "rloo" and self.lone_row == "zero" else name
 
     @property
     def title(self) -> str:
-        """The computation as a person says it."""
         return self._names[1]
 
     @property
@@ -176,7 +174,6 @@ class Reading:
 
     @property
     def is_of_engine(self) -> bool:
-        """An engine has the baseline and the scale."""
         return self.baseline in CHOICES["baseline"] and self.scale in CHOICES["scale"]
 
     @property
@@ -243,13 +240,9 @@ ROLES = {
 
 @dataclass(frozen=True)
 class Asked:
-    """What a person, a recorder or the page said about the run.
-
-    declared    settings that were declared, by the engine's names
-    counts      columns that were declared to decide which rows count
-    trusted     columns whose meaning is known
-    group_size  rows per prompt
-    """
+    """What a person, a recorder or the page said about the run: settings by the
+    engine's names, columns that decide which rows count, columns whose meaning is
+    known, and rows per prompt."""
 
     declared: Mapping[str, Any] = field(default_factory=dict)
     counts: frozenset[str] = frozenset()

@@ -85,19 +85,19 @@ def views(steps: LoggedSteps, asked: Asked) -> Iterator[Rows]:
     if masked is not None:
         counting = ["ended"] if masked else ["flagged", "all"]
     clip = asked.declared.get("reward_clip")
-    names = space.groupings(steps)
-    ways = [Reading("none", "none", grouping=name, clip=clip) for name in names]
+    plain = Reading("none", "none", clip=clip)
+    ways = [replace(plain, grouping=name) for name in space.groupings(steps)]
     if clip is None:
         largest = float(np.abs(steps.reward).max(initial=0))
-        ways += [replace(ways[0], clip=clip) for clip in CLIPS if largest > clip]
+        ways += [replace(plain, clip=clip) for clip in CLIPS if largest > clip]
     for way, rows in product(ways, counting):
         yield Rows(steps, replace(way, rows=rows))
 
 
 def some_steps(steps: LoggedSteps, left: np.ndarray, rows: int = SAMPLE) -> np.ndarray:
-    """Whole steps of those that are `left`, bool [S], of about so many rows: spread
-    evenly, with the first that lost rows. bool [S]"""
-    size = steps.sizes
+    """Of the steps `left` some of about so many rows, spread evenly, with the first
+    that lost rows. bool [S]"""
+    size = steps.batch.step_rows.numpy()
     places = np.flatnonzero(left)
     if size[places].sum() <= 2 * rows:
         return left
@@ -146,8 +146,8 @@ def search(
 def _fitting(
     ruler: Ruler, candidates: Candidates, only: Callable[[Reading], bool]
 ) -> list[Reading]:
-    """Readings that fit some of these steps, best first. Usual views come first;
-    others are looked at where steps are left."""
+    """Readings that fit some of these steps, best first. Unusual views are looked
+    at where steps are left."""
     asked, fits = candidates.asked, dict[Reading, Fit]()
     usable = left = ~quiet(ruler.steps)
     # Where all advantages are small, anything small comes near; a step that was
@@ -191,8 +191,8 @@ def _fitting(
 def search_bugs(
     candidates: Candidates, at: np.ndarray, beside: Sequence[Reading] | None = None
 ) -> None:
-    """Adds the suspects that fit some of the steps `at`, bool [S], with their fit on
-    every step: those that these readings would be under a condition, or any."""
+    """Adds the suspects that fit some of the steps `at`, bool [S]: those that the
+    readings `beside` them would be under a condition, or any."""
     if not at.any():
         return
     ruler, asked = candidates.ruler, candidates.asked
@@ -254,12 +254,14 @@ def _under_all_settings(
 
 
 def find_lost_digits(candidates: Candidates, at: np.ndarray) -> None:
-    """Adds the bugs that round, each beside the reading that fits all rows of the
-    steps `at` but those that such a bug alone explains, where what stands there is
-    its evidence."""
+    """Adds the bugs that round, each beside the reading that fits all other rows of
+    the steps `at`, where its evidence stands in those that it alone explains."""
     ruler, steps = candidates.ruler, candidates.steps
-    prompt = steps.prompt
-    columns = {"prompt": prompt, "reward": ruler.rewards, "advantage": steps.advantage}
+    columns = {
+        "prompt": steps.prompt,
+        "reward": steps.reward,
+        "advantage": steps.advantage,
+    }
     log = pd.DataFrame(columns)
     for record in map(bug, BUGS):
         if record.unexplained is None or record.evidence is None:

@@ -38,8 +38,7 @@ OF_MEAN = ("group_std", "batch_std")
 
 
 class Sums:
-    """Statistics by group or by step, at each row; a row counts as often as it
-    weighs, [R]."""
+    """Statistics of sets of rows, at each row; a row counts as it weighs, [R]."""
 
     def __init__(self, of: np.ndarray, weight: np.ndarray) -> None:
         self.of, self.weight = of, weight.astype(float)
@@ -47,30 +46,27 @@ class Sums:
         self.n = self.sum(np.ones(len(of)))
 
     def sum(self, values: np.ndarray) -> np.ndarray:
-        """Sum of each row's set. [R]"""
         kept = np.where(self.weight > 0, values, 0.0) * self.weight
         return np.bincount(self.of, kept, self.size)[self.of]
 
     def mean(self, values: np.ndarray) -> np.ndarray:
-        """Mean of each row's set, 0 for none. [R]"""
+        """0 where none counts."""
         return self.sum(values) / np.maximum(self.n, 1)
 
     def variance(
         self, values: np.ndarray, ddof: int, about: np.ndarray | None = None
     ) -> np.ndarray:
-        """Variance of each row's set, about its mean or `about`. [R]"""
         center = self.mean(values) if about is None else about
         return self.sum((values - center) ** 2) / np.maximum(self.n - ddof, 1)
 
     def spread(
         self, values: np.ndarray, ddof: int, about: np.ndarray | None = None
     ) -> np.ndarray:
-        """The variance's root; 1 where one row has none (ddof 1). [R]"""
+        """The variance's root; 1 where one row has none (ddof 1)."""
         spread = np.sqrt(self.variance(values, ddof, about))
         return np.where(self.n <= ddof, 1.0, spread) if ddof else spread
 
     def largest(self, values: np.ndarray) -> np.ndarray:
-        """Largest value of each row's set, -inf for none. [R]"""
         most, counted = np.full(self.size, -np.inf), self.weight > 0
         np.maximum.at(most, self.of[counted], values[counted])
         return most[self.of]
@@ -78,8 +74,7 @@ class Sums:
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """The rows of whole steps as a reading like `view` sees them: which count, how
-    they are grouped and how rewards were clipped."""
+    """Whole steps as a reading like `view` sees them."""
 
     steps: LoggedSteps
     view: Reading = Reading("none", "none")
@@ -132,8 +127,7 @@ class Rows:
 
     @cached_property
     def weights(self) -> dict[str, np.ndarray]:
-        """What a second normalization may weigh, as the log's columns allow.
-        float64 [R]"""
+        """What a second normalization may weigh in this log. float64 [R]"""
         b, has = self.steps.batch, self.steps.has
         tokens = b.all_tokens if self.view.rows == "all" else b.tokens
         weights = {"rows": np.ones(self.steps.rows)}
@@ -152,7 +146,6 @@ class Rows:
         return n, (sums.sum(self.score) - its_score) / np.maximum(n, 1)
 
     def baseline(self, r: Reading) -> np.ndarray:
-        """What the score is compared with. float64 [R]"""
         x, groups = self.score, self.groups
         alone = np.zeros_like(x) if r.lone_row == "raw" else x
         if r.baseline == "none":
@@ -210,7 +203,6 @@ class Rows:
         return np.where((rest >= 2) & (spread > 1e-8), spread, np.nan)
 
     def compute(self, r: Reading) -> Numbers:
-        """The advantages of a reading."""
         shape = replace(r, eps=0.0, eps_at="after", second="")
         if shape not in self._kept:
             self._kept.clear()
@@ -318,9 +310,8 @@ def _pairs(first: np.ndarray, second: np.ndarray) -> np.ndarray:
 
 
 def originals(steps: LoggedSteps) -> np.ndarray:
-    """The row that each row is a copy of, or itself: rows at a step's end may
-    repeat its first row, or its first rows in order, with reward, tokens and
-    advantage. int64 [R]"""
+    """The row that each row is a copy of, or itself: a step's end may repeat its
+    first row, or its first rows in order. int64 [R]"""
     b = steps.batch
     columns = steps.prompt, steps.reward, b.tokens.numpy()
     cells = np.stack([*columns, steps.advantage], axis=1)

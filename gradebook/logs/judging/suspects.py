@@ -104,9 +104,8 @@ def conventions(
     shapes: Sequence[Mapping[str, Any]],
     details: Sequence[tuple[int, float]] = DETAILS[:1],
 ) -> list[Settings]:
-    """Settings that a bug is tried under, as far as they agree with what was
-    declared, none where no engine computes that; `lone` where what a lone row gets
-    may matter."""
+    """Settings that a bug is tried under, with what was declared, none where no
+    engine computes that; `lone`: what a lone row gets may matter."""
     if not asked.by_engine:
         return []
     tried = [
@@ -120,8 +119,8 @@ def conventions(
 def settings_beside(
     asked: Asked, readings: Sequence[Reading], steps: LoggedSteps
 ) -> list[Settings]:
-    """The settings under which a condition may make a bug of the readings: their
-    own, with a scale or without one, and those that are asked for most."""
+    """Settings under which readings may be a bug: their own, with a scale or
+    without one, and those that are asked for most."""
     usual = [(r.ddof, r.eps) for r in readings[:6] if r.divides and r.eps_at == "after"]
     details = [*dict.fromkeys(usual or DETAILS[:2])][:2]
     names = ("baseline", "scale", "lone_row", "whiten_tokens", "whiten_ddof")
@@ -167,7 +166,6 @@ def suspects(
 
 
 def can_show(record: Bug, has: frozenset[str]) -> bool:
-    """The log has the columns that the bug needs."""
     one_of = (c if isinstance(c, tuple) else (c,) for c in record.columns)
     return all(has.intersection(names) for names in one_of)
 
@@ -236,7 +234,7 @@ def verdict_of(suspect: Suspect, steps: LoggedSteps, asked: Asked) -> str:
 
 
 def telling_columns(record: Bug) -> tuple[str, ...]:
-    """Columns of a log whose meaning the bug rests on."""
+    """Columns whose meaning the bug rests on."""
     flat = [c if isinstance(c, str) else c[0] for c in record.columns]
     return tuple(c for c in flat if c != "prompt") or ("prompt",)
 

@@ -31,22 +31,17 @@ Columns = Mapping[str, str]  # role -> the log's own name of a column
 class Verdict:
     """What a log's advantages are.
 
-    sentence          the verdict, then its condition or question
-    verdict           correct, other, suspect, asks, cannot tell or none fits
-    judgement         on the steps of the log; None where none could be judged
-    asks              the bugs that these numbers would be under a condition
-    convention        details of the estimator
-    residual          largest distance of a row from the named computation
-    correct_residual  the same from the correct numbers
-    step, row         where the correct numbers are first off, or None
-    steps_fitted      steps that the named computation fits
-    ties              what fits equally well -> why the log cannot tell
-    near              what comes nearest, where nothing fits
-    unchecked         one line: the columns that would let more be checked
-    broken            what was left out or is missing, the first hundred by place
-    declared          settings that a person or a recorder named
-    frame             one row a step: what `check` gives
-    what_if           for a log without advantages: the columns of `what_if`
+    judgement     on the steps of the log; None where none could be judged
+    residual      largest distance of a row from the named computation, and
+                  `correct_residual` from the correct numbers
+    step, row     where the correct numbers are first off, or None
+    steps_fitted  steps that the named computation fits
+    ties          what fits equally well -> why the log cannot tell
+    near          what comes nearest, where nothing fits
+    unchecked     one line: the columns that would let more be checked
+    broken        what was left out or is missing, the first hundred by place
+    frame         one row a step: what `check` gives
+    what_if       for a log without advantages: what `what_if` gives
     """
 
     sentence: str
@@ -105,12 +100,12 @@ class Verdict:
             "problems": run.problems if run else (),
             "what_if": self.what_if.to_dict("records"),
         }
-        plain = to_jsonable_python(facts, inf_nan_mode="null", fallback=_plain)
+        plain = to_jsonable_python(
+            facts,
+            inf_nan_mode="null",
+            fallback=lambda v: v.item() if isinstance(v, np.generic) else str(v),
+        )
         return json.dumps(plain, indent=2, allow_nan=False)
-
-
-def _plain(value: object) -> object:
-    return value.item() if isinstance(value, np.generic) else str(value)
 
 
 SAYS = {
@@ -192,8 +187,7 @@ def sentence_of(j: Judgement, declared: Mapping[str, object], columns: Columns) 
 
 
 def _matches(j: Judgement) -> str:
-    """The bug, or the first reading, with what cannot be told apart: other names,
-    and what rounding explains."""
+    """The bug, or the first reading and what cannot be told from it."""
     if j.suspect is not None:
         return f"The advantages match {j.suspect.record.phrase}"
     r, ruler = j.readings[0], j.candidates.ruler
@@ -228,8 +222,8 @@ def _condition(asks: Sequence[Suspect], named: str = "") -> str:
 
 
 def _means(column: str, columns: Columns, counting: bool = False) -> str:
-    """ "`response_length` counts the tokens of a response". `counting`: what it
-    means for the question which rows count."""
+    """ "`response_length` counts the tokens of a response"; `counting`, which rows
+    count."""
     role, named = named_as(column, columns, counting)
     meaning = "rejected length" if counting and role == "length" else role
     says = SAYS.get(meaning, "means what its name says")
@@ -293,8 +287,7 @@ def ties_of(j: Judgement) -> dict[str, str]:
 
 
 def near_miss(j: Judgement) -> str:
-    """What comes nearest where nothing fits: a reading with the opposite sign, or
-    one that fits some rows; else ""."""
+    """What comes nearest where nothing fits, or ""."""
     if j.verdict != "none fits":
         return ""
     steps, ruler = j.candidates.steps, j.candidates.ruler
