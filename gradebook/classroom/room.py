@@ -86,7 +86,7 @@ class Rooms:
     # The learners' side
 
     def join(self, code: str, seat: str, question: str = "") -> None:
-        """Takes the seat, or says that it is still taken, by who sees the question.
+        """The browser takes its seat, or still has it, and sees the question.
 
         Raises GradebookError for a newcomer to a room that is full or locked.
         """
@@ -120,13 +120,11 @@ class Rooms:
             raise refuse(f"a choice from 0 to {MOST_CHOICES - 1}", choice, "vote")
         with self._changed(code) as (database, room):
             mine = _seat(database, code, seat)
-            before = mine.votes.get(question)
-            for holds, expected in (
-                (question not in room.revealed, "a vote before the reveal"),
-                (mine.heard > 0, "a seat that has joined"),
-                (before != LOOKED, "a vote before a look at the answer"),
-            ):
-                _require(holds, "vote", expected)
+            looked = mine.votes.get(question) == LOOKED
+            is_early = question not in room.revealed
+            _require(is_early, "vote", "a vote before the reveal")
+            _require(mine.heard > 0, "vote", "a seat that has joined")
+            _require(not looked, "vote", "a vote before a look at the answer")
             mine.votes = {**mine.votes, question: choice}
 
     # The lead's side

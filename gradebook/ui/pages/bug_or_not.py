@@ -217,18 +217,12 @@ def answer(report: Report, choice: int | None) -> None:
 
 
 def settling(report: Report, draft: Draft) -> None:
-    alarm, both = report.source, draft.comparison
+    alarm, body = report.source, []
     if isinstance(alarm, Scenario):
-        if both.diverging:
-            st.markdown(
-                "The board has the numbers of both engines. The first stage that"
-                f" differs is `{both.diverging[0]}`."
-            )
-        return
-    body = []
+        return  # the board has them, of both engines
     for evidence in alarm.evidence:
         try:
-            shown = in_words(numbers(evidence, both.batch))
+            shown = in_words(numbers(evidence, draft.comparison.batch))
         except GradebookError as error:
             shown = words.said(error)
         where = "the board's" if evidence.rows is None else "another batch"

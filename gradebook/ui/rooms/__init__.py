@@ -1,2 +1,1 @@
-"""Rooms on the screen: who sits where, the panel on the session page, and
-the bar on a bug's page."""
+"""Rooms on the screen."""

@@ -1,8 +1,7 @@
 """The room at the top of a page.
 
-The lead sees the votes and reveals the answer; a learner votes, and follows
-the lead or not. The batch there is the learner's own; the lead's is one click away,
-as an edit that can be undone.
+The lead sees the votes and reveals the answer; a learner votes, and follows the lead
+or not. The batch there is the learner's own; the lead's is one click away.
 """
 
 from __future__ import annotations
@@ -31,11 +30,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Standing:
-    """This browser in a room that asks the question of its page.
-
-    is_open  the answer may be shown
-    vote     a learner's own choice
-    """
+    """This browser in a room that asks its page's question, whose answer may be shown
+    where it is open; a learner's own vote."""
 
     is_open: bool
     vote: int | None = None
@@ -45,7 +41,7 @@ class Standing:
 def bar(scenario: Scenario) -> None:
     """The room at the top of a bug's page; nothing without a room. Before the lead's
     reveal the page is covered, and an answer is a vote that may change."""
-    standing = about(scenario.name, scenario=scenario)
+    standing = about(scenario.name)
     if standing and standing.is_open:
         guess = SKIPPED if standing.vote is None else standing.vote
         drafts.progress().answer(scenario.name, guess)
@@ -53,16 +49,9 @@ def bar(scenario: Scenario) -> None:
         drafts.progress().hidden.add(scenario.name)
 
 
-def about(
-    name: str, text: str = "", scenario: Scenario | None = None
-) -> Standing | None:
-    """The room of a page with this question; None where there is no room, or
-    no seat in it.
-
-    name      of the question, '' for none
-    text      what a learner is told, where the page has no question
-    scenario  the case of a bug's page
-    """
+def about(name: str, text: str = "") -> Standing | None:
+    """The room of a page with the question of this name; None where there is no room,
+    or no seat in it. On a page without one, '', a learner is told the text."""
     problem()
     if not seat.code():
         return None
@@ -74,7 +63,7 @@ def about(
             if room:
                 seat.rooms().join(room.code, me, name)
             if room := seat.here():
-                return _learner(room, name, text, scenario)
+                return _learner(room, name, text)
             text = (
                 f"Room **{words.plain(seat.code())}** is closed, and what it counted"
                 " is deleted. Your own work stays."
@@ -148,7 +137,7 @@ def move(page: str, question: str, link: str = "", stage: str = "") -> None:
 # A learner
 
 
-def _learner(room: Room, name: str, text: str, scenario: Scenario | None) -> Standing:
+def _learner(room: Room, name: str, text: str) -> Standing:
     """A learner's line with the votes, and the way to the lead's question or batch."""
     mine, place, step = room.seat(seat.seat()), room.position, asked(name)
     vote = mine.votes.get(name)
@@ -167,7 +156,6 @@ def _learner(room: Room, name: str, text: str, scenario: Scenario | None) -> Sta
         keys.SEEN.drop()
 
     def take(place: Position) -> None:
-        """The lead's batch as it stood, in place of the learner's own."""
         state = decode(dict(parse_qsl(place.link, True)), default=place.page).state
         draft = drafts.of(state.scenario)
         draft.become(state)
@@ -189,7 +177,7 @@ def _learner(room: Room, name: str, text: str, scenario: Scenario | None) -> Sta
             label = f"The lead is at “{words.plain(title)}”. Go there"
             go = partial(keys.SEEN.put, True)
             st.button(label, key="room-way", type="tertiary", on_click=go)
-        if scenario and place and place.question == name:
+        elif place and place.page in address.bug_files():
             st.button(
                 "Open the lead's batch",
                 key="room-batch",

@@ -1,12 +1,10 @@
 """What a change of the room does to a page: it shows new counts, and takes
 followers to the lead's question and stage.
 
-The browser asks a small address of this server, which answers when the room
-has changed. It writes the counts itself, and tells the page only when the lead
-reveals, moves on or closes the room. So a vote draws no page, and no part of a
-page is drawn by a clock: Streamlit drops the end of a page's run when a
-fragment's run begins just after it (`AppSession` ignores a runner that it has
-replaced), and a learner's own vote would not show.
+The browser asks a small address of this server, which answers when the room has
+changed. It writes the counts itself, and tells the page only when the lead reveals,
+moves on or closes the room. So a vote draws no page, and none is drawn by a clock:
+Streamlit drops the end of a page's run when a fragment's run begins just after it.
 """
 
 from __future__ import annotations
