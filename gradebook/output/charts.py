@@ -211,12 +211,8 @@ def map_figure(
             **rows,
         )
         texts = [[signed(move) for move in line] for line in moves[column].tolist()]
-        hover = [
-            [f"row {j} moves row {i} by {text}" for j, text in enumerate(line)]
-            for i, line in enumerate(texts)
-        ]
         for i, j in leaks:
-            hover[i][j] += "<br>a leak"
+            texts[i][j] += "<br>a leak"
         heatmap = {
             "type": "heatmap",
             "name": name,
@@ -230,8 +226,8 @@ def map_figure(
             "ygap": 2,
             "text": [[t[0] if t[0] in "+−" else "" for t in line] for line in texts],
             "texttemplate": "%{text}" if cell >= 16 else "",
-            "hovertext": hover,
-            "hoverinfo": "text",
+            "customdata": texts,
+            "hovertemplate": "row %{x} moves row %{y} by %{customdata}<extra></extra>",
         }
         data.append(heatmap)
     return charted(
@@ -269,7 +265,7 @@ VERDICTS = {
 def timeline_figure(frame: "pd.DataFrame", coloured: bool = True) -> Figure:
     """One mark a step, on a symlog axis. `frame` has a line for each step: step,
     verdict, correct_residual (the largest difference from the correct numbers) and
-    flips. A mark's customdata is the place of its line."""
+    flips. A mark stands at the place of its line."""
     frame = frame.reset_index(drop=True)
     distances = frame["correct_residual"].fillna(0).tolist()
     labels = list(map(str, frame["step"]))
@@ -293,7 +289,6 @@ def timeline_figure(frame: "pd.DataFrame", coloured: bool = True) -> Figure:
                 "size": 9,
                 "line": {"width": 1.5},
             },
-            customdata=[[i] for i in places],
             cliponaxis=False,
             hovertext=[hover[i] for i in places],
             hoverinfo="text",

@@ -215,7 +215,7 @@ def test_a_leak_is_framed_on_the_faulty_side():
     ends = [frame[end] for end in ("x0", "x1", "y0", "y1")]
     assert frame["xref"] == "x2" and ends == [0.5, 1.5, -0.5, 0.5]
     cells = figure["data"][1]
-    assert cells["hovertext"][0][1] == "row 1 moves row 0 by \u22121.000<br>a leak"
+    assert cells["customdata"][0] == ["+4.000", "\u22121.000<br>a leak"]
     assert cells["text"] == [["+", "\u2212"], ["", "+"]]
 
 

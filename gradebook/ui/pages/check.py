@@ -188,7 +188,7 @@ def _timeline(verdict: Verdict) -> None:
     def clicked() -> None:
         points = keys.widget(CHART).selection.points
         if points:
-            keys.show(CHOSEN, labels[int(points[0]["customdata"][0])])
+            keys.show(CHOSEN, labels[int(points[0]["x"])])
 
     answered = bool(verdict.declared or typed("estimator") or typed("declared"))
     chart(
