@@ -25,8 +25,8 @@ LENGTH = 6
 MOST_ROOMS = 1000
 MOST_CHOICES = 20
 KEPT = 23 * 3600.0
-"""Seconds that a room is kept after its last sign of life. Each server deletes
-silent rooms every ten minutes, so none is kept for more than a day."""
+"""Seconds that a silent room is kept. Each server deletes such rooms every ten
+minutes, so none is kept for more than a day."""
 IDLE = 2 * 3600.0
 """Seconds after which a silent room makes place on a full server."""
 SHARED = 0.25

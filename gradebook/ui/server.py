@@ -83,20 +83,17 @@ async def lifespan(_app: Any) -> AsyncIterator[dict[str, Any]]:
     task.cancel()
 
 
-# How many pages the server draws at a time
-
-
 PAGES = Semaphore(2)
-"""They share one interpreter: a hundred at once take longer than a hundred one
-after the other, and the first of them is done last."""
+"""Pages that are drawn at a time. They share one interpreter: a hundred at once take
+longer than one after the other, and the first of them is done last."""
 PATIENCE = 20.0
 """Seconds after which a page is drawn whatever the others do."""
 
 
 @contextmanager
 def turn() -> Iterator[None]:
-    """Waits until this page may be drawn. It is for the pages of bugs: others have
-    no such crowds, and may wait for a check or a training run."""
+    """Waits until a bug's page may be drawn. Other pages have no such crowds, and may
+    wait for a check or a training run."""
     came = PAGES.acquire(timeout=PATIENCE)
     try:
         yield

@@ -11,12 +11,13 @@ from gradebook.analysis.challenges import apply_solution
 from gradebook.bugs import BUGS
 from gradebook.cases.link import query_string
 from gradebook.cases.scenario import Scenario, load, variants
+from gradebook.training.study import default_run, studied
 from gradebook.ui import keys
 from gradebook.ui.board import lesson as board_lesson
 from gradebook.ui.board.component import below, board
 from gradebook.ui.parts import address, controls, drafts, report, stages, words
 from gradebook.ui.parts.address import bug_files, page_files
-from gradebook.ui.parts.desk import matter
+from gradebook.ui.parts.desk import PAGE, query_of
 from gradebook.ui.parts.drafts import Draft
 from gradebook.ui.parts.widget import shortcuts, showing
 from gradebook.ui.rooms import bar as room
@@ -129,8 +130,9 @@ def _more(draft: Draft) -> None:
             label += " ▾" * (draft.opened == part)
             key, turned = f"more-{part}", (part,)
             st.button(label, key, on_click=turn, args=turned, type="tertiary")
-            if part == "affected":
-                matter(draft.scenario.bug)
+            if part == "affected" and (bug := draft.scenario.bug) in studied():
+                file, query = page_files()[PAGE], query_of(default_run(bug))
+                st.page_link(file, label="Does it matter?", query_params=query)
     if draft.opened:
         with st.container(key="opened"):
             parts[draft.opened][1]()

@@ -20,7 +20,6 @@ from gradebook.training.study import (
 )
 from gradebook.training.train import Curves, trained
 from gradebook.ui.keys import Key
-from gradebook.ui.parts.address import page_files
 
 PAGE = "consequences"
 
@@ -89,12 +88,3 @@ def read_link(query: Mapping[str, str]) -> tuple[Run, str]:
         then = "the bug's first run is shown"
         return usual, in_words(error.key, error.expected, error.found, then)
     return Run(usual.bug, float(value), optimizer, int(seeds)), ""
-
-
-def matter(bug: str) -> None:
-    """From a bug's page the link to its training runs: to the one on their page, if it
-    is of this bug."""
-    if bug in studied():
-        run = DESK.get().run
-        query = query_of(run if run.bug == bug else default_run(bug))
-        st.page_link(page_files()[PAGE], label="Does it matter?", query_params=query)

@@ -26,10 +26,7 @@ if address.presenting():
     def leave() -> None:
         st.query_params.pop(address.PRESENT, None)
 
-    foot = st.container(
-        horizontal=True, vertical_alignment="center", key="present-foot"
-    )
-    with foot:
+    with st.container(horizontal=True, vertical_alignment="center", key="present-foot"):
         st.markdown("← and → change the stage, space reveals.")
         label = "Leave the presenter view"
         st.button(label, key="present-leave", on_click=leave, type="tertiary")

@@ -45,11 +45,11 @@ LOOK = 0.25
 WAIT = 20.0
 """Seconds after which a browser is answered though nothing changed."""
 PACE = 0.02
-"""Seconds for each learner in the room, until a learner is told of new counts
-alone. So their number does not multiply the questions to the server."""
+"""Seconds for each learner in the room until a learner hears of counts alone: more
+learners do not ask the server more often."""
 RUN = 0.04
-"""Seconds that a server needs to draw one learner's page. The browsers choose
-their moments by chance, so that the pages are not all drawn at once."""
+"""Seconds that a server needs for a learner's page. The browsers choose their moments
+by chance, so that the pages are not all drawn at once."""
 CLOSED = {"draw": "closed", "said": "", "have": "closed"}
 _next: dict[str, asyncio.Future[Room | None]] = {}
 """The next state of each room that browsers wait for."""

@@ -1,9 +1,8 @@
 """Which room this browser is in, as its lead or as a learner.
 
-The room stands in the session, and the database knows in which room each seat is.
-The seat is a cookie that came with the first page (`security`). So a typed
-address, a reload and a visit to Home keep the room. Only "Leave" and "Delete this
-class" end it. An address with a room is an invitation.
+The database knows in which room each seat is, and the seat is a cookie that came with
+the first page (`security`). So a typed address, a reload and a visit to Home keep the
+room; "Leave" and "Delete this class" end it. An address with a room is an invitation.
 
 A browser that was in a room says so by another cookie (`news.js`). Until such a one
 comes, or somebody opens or joins a room, the database stays closed: to import
