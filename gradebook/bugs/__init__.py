@@ -1,8 +1,8 @@
 """The faulty stages. One module a bug, holding exactly one stage function.
 
-What else is known about a bug stands in its scenario file; `gradebook.cases.scenario`
-puts both together. Bugs of different stages act together. Two bugs of one stage
-exclude each other, except where each only drops conditions of the stage.
+`gradebook.cases.scenario` adds what a bug's scenario file knows. Bugs of different
+stages act together. Two bugs of one stage exclude each other, except where each only
+drops conditions of the stage.
 """
 
 import inspect
@@ -19,17 +19,12 @@ from gradebook.core.errors import GradebookError, choice
 from gradebook.engine.grouping import counted_without
 from gradebook.engine.pipeline import CORRECT, STAGES, Engine, Stage
 
-BUGS: tuple[str, ...] = tuple(sorted(m.name for m in iter_modules(__path__)))
-"""The names of the bugs."""
+BUGS = tuple(sorted(module.name for module in iter_modules(__path__)))
 
 
 @dataclass(frozen=True)
 class Swap:
-    """One stage that an engine swaps.
-
-    name    the bug, or the bugs that act in this stage together
-    engine  the whole faulty engine
-    drops   the grouping.CONDITIONS that a faulty `counted` leaves out
+    """One stage that an engine swaps, and the whole faulty engine.
 
     A rounding error is shown by the numbers of a log, a table with the columns
     prompt, reward and advantage: `unexplained` are the rows that it alone explains;
@@ -37,10 +32,10 @@ class Swap:
     `baseline`; `reading` are the settings in which it takes part.
     """
 
-    name: str
+    name: str  # the bug, or the bugs that act in this stage together
     stage: str
     engine: Engine
-    drops: tuple[str, ...] = ()
+    drops: tuple[str, ...] = ()  # grouping.CONDITIONS that `counted` leaves out
     unexplained: Callable[..., np.ndarray] | None = None
     evidence: Callable[..., np.ndarray] | None = None
     reading: Mapping[str, str] = field(default_factory=dict)
@@ -56,10 +51,8 @@ class Swap:
 
 @lru_cache
 def swap(name: str) -> Swap:
-    """The stage that the bug of that name swaps.
-
-    Raises GradebookError for a name that is not in BUGS.
-    """
+    """The stage that the bug swaps. Raises GradebookError for a name that is not in
+    BUGS."""
     module = import_module(f"{__name__}.{choice(name, BUGS, 'bug')}")
     ((stage, faulty),) = (
         (stage, function)
@@ -78,12 +71,8 @@ def swap(name: str) -> Swap:
 
 
 def swaps(bug_names: Iterable[str]) -> tuple[Swap, ...]:
-    """One Swap for each stage that the named bugs change, in the order of
-    the stages; each holds the whole engine.
-
-    Raises GradebookError for an unknown name, and for bugs that exclude
-    each other.
-    """
+    """One Swap for each stage that the named bugs change, in the order of the stages.
+    Raises GradebookError for an unknown name, and for bugs that exclude each other."""
     named = [swap(name) for name in dict.fromkeys(bug_names)]
     by_stage = {stage: [s for s in named if s.stage == stage] for stage in STAGES}
     joined = [_joined(together) for together in by_stage.values() if together]

@@ -22,9 +22,10 @@ def group(batch: Batch) -> Tensor:
     uneven = rows % size != 0
     if bool(uneven.any()):
         first = int(uneven.int().argmax())
-        label = int(batch.step[step == first][0])
         problem = f"do not divide by the group size {int(size[first])}"
-        message = f"step {label}: {int(rows[first])} rows {problem}"
+        where = f"step {int(batch.step[step == first][0])}"
+        message = f"{where}: {int(rows[first])} rows {problem}"
         raise GradebookError(message, steps=uneven)
-    stride = batch.place_among(left) // size[step]
+    stride = torch.zeros_like(step)
+    stride[left] = batch.select(left).place // size[step[left]]
     return torch.where(left, batch.within_step(stride), -1)

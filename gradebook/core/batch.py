@@ -145,16 +145,9 @@ class Batch:
     @cached_property
     def place(self) -> Tensor:
         """int64 [R] the row's position among the rows of its step."""
-        return self.place_among(torch.ones(self.rows, dtype=torch.bool))
-
-    def place_among(self, chosen: Tensor) -> Tensor:
-        """How many of the `chosen` rows, bool [R], of its step stand before
-        the row. int64 [R]."""
-        order = self.step_index.argsort(stable=True)
-        ahead = torch.empty_like(order)
-        ahead[order] = chosen[order].cumsum(0) - chosen[order].long()
-        of_step = torch.bincount(self.step_index[chosen], minlength=self.step_count)
-        return ahead - (of_step.cumsum(0) - of_step)[self.step_index]
+        place = torch.empty_like(self.step_index)
+        place[self.step_index.argsort(stable=True)] = torch.arange(self.rows)
+        return place - (self.step_rows.cumsum(0) - self.step_rows)[self.step_index]
 
     @cached_property
     def prompt_rows(self) -> Tensor:
@@ -237,7 +230,6 @@ def completed(read: dict[str, Tensor]) -> dict[str, Tensor]:
 
 
 def _factorized(labels: Tensor) -> Tensor:
-    """int64 [R] codes 0.. in order of first appearance."""
     return torch.from_numpy(codes(labels.numpy()))
 
 
@@ -254,8 +246,7 @@ def codes(labels: np.ndarray) -> np.ndarray:
     return np.array(numbered, dtype="int64")
 
 
-# Reading a column: a list, an array or a tensor becomes a tensor. What cannot be read
-# is named with its column and row.
+# Reading a column: a list, an array or a tensor becomes a tensor
 
 
 def read_cells(key: str, value: Any, rows: int) -> Any:

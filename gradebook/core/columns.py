@@ -1,10 +1,9 @@
-"""The one table of columns: what a batch, a table on a page, a scenario file, a
-link, a recording and a log call a column, what it holds, and how a person types
-it.
+"""The one table of columns: what batch, table, scenario, link, recording and log call
+a column, what it holds, and how a person types it.
 
-A new column is a line here. One of a batch is also a field of `Batch`; table, scenario
-file, link, recorder and reader of logs follow by themselves. A cell is what a person
-typed: text for labels, numbers and lists, True or False for flags and tokens.
+A new column is a line here. One of a batch is also a field of `Batch`; all else
+follows by itself. A cell is what a person typed: text for labels, numbers and lists,
+True or False for flags and tokens.
 """
 
 import math
@@ -22,31 +21,24 @@ Cell = str | bool
 class Column:
     """What is known about one column.
 
-    name     what a batch, a scenario, a link and a recording call it
-    kind     label, number, whole, index (a whole number that only tells rows
-             apart; a name in a log), flag, list (a number a token), tokens (a flag
-             a token) or reason (why a response ended)
-    help     one sentence for a person; "" where only logs have the column
-    aliases  what logs call it, likeliest first; the name first of all, unless it
-             stands among them
-    title    its heading; the name, unless it is another
-    default  the cell that changes nothing
-    like     the column whose cells do, where it is there
-    least    the smallest whole number that it holds
+    Its kind is label, number, whole, index (a whole number that only tells rows
+    apart; a name in a log), flag, list (a number a token), tokens (a flag a token)
+    or reason (why a response ended).
     """
 
     name: str
     kind: str
-    help: str = ""
-    aliases: str = ""
-    title: str = ""
-    default: Cell = ""
-    like: str = ""
-    least: int = 0
+    help: str = ""  # one sentence for a person; "" where only logs have the column
+    aliases: str = ""  # what logs call it, beside its name
+    title: str = ""  # its heading; the name, unless it is another
+    default: Cell = ""  # the cell that changes nothing
+    like: str = ""  # the column whose cells do, where it is there
+    least: int = 0  # the smallest whole number that it holds
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What logs call the column, likeliest first."""
+        """What logs call the column, likeliest first: its name, unless that stands
+        among the aliases."""
         aliases = tuple(self.aliases.split())
         return aliases if self.name in aliases else (self.name, *aliases)
 
@@ -249,7 +241,6 @@ def label(cell: Any, expected: str = "text") -> str:
 
 
 def number(cell: Any) -> float:
-    """A finite number."""
     text = label(cell, "a number").replace("\u2212", "-")
     if not NUMBER.fullmatch(text):
         point = " with a decimal point" if "," in text else ""
@@ -261,7 +252,6 @@ def number(cell: Any) -> float:
 
 
 def whole(cell: Any) -> int:
-    """A whole number of 0 or more."""
     value = number(cell)
     if value != int(value) or not 0 <= value < 2**31:
         raise refuse("a whole number of 0 or more", as_text(cell))

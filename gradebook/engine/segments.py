@@ -15,19 +15,14 @@ from gradebook.core.batch import Batch
 
 @dataclass(frozen=True, eq=False)
 class Segments:
-    """Rows by segment. Segment 0 belongs to rows that are in no group.
+    """Rows by segment. Segment 0 belongs to rows that are in no group."""
 
-    of       int64 [R] the segment of each row
-    counted  bool [R] the row enters its segment's statistics
-    """
-
-    of: Tensor
-    counted: Tensor
+    of: Tensor  # int64 [R] the segment of each row
+    counted: Tensor  # bool [R] the row enters its segment's statistics
 
     @cached_property
     def votes(self) -> Tensor:
-        """int64 [R] the segment whose statistics the row enters; 0 for
-        none."""
+        """int64 [R] the segment whose statistics the row enters, or 0."""
         return self.of * self.counted
 
     @cached_property
@@ -66,12 +61,11 @@ class Segments:
 
 
 def by_group(group: Tensor, counted: Tensor) -> Segments:
-    """Segments of the groups; group -1 is in none."""
+    """Group -1 is in no segment."""
     return Segments(group + 1, counted)
 
 
 def by_step(batch: Batch, counted: Tensor) -> Segments:
-    """Segments of whole training steps."""
     return by_group(batch.step_index, counted)
 
 
@@ -79,15 +73,11 @@ def by_step(batch: Batch, counted: Tensor) -> Segments:
 class Others:
     """The votes of a row's group without the vote that speaks for the row:
     its own where it counts, else the one of its rollout; their number `n`, int64
-    [R], and their `sum`, [R].
-
-    vote      int64 [R] the row whose vote speaks for the row
-    left_out  bool [R] that vote is one of the group's
-    """
+    [R], and their `sum`, [R]."""
 
     groups: Segments
-    vote: Tensor
-    left_out: Tensor
+    vote: Tensor  # int64 [R] the row whose vote speaks for the row
+    left_out: Tensor  # bool [R] that vote is one of the group's
 
     @property
     def n(self) -> Tensor:

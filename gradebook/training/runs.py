@@ -125,14 +125,13 @@ class Runs:
 # rewards for an unfinished answer
 
 SHIPPED = Path(__file__).with_name("shipped.json")
-DIGITS = 4
 HOME_BUG = studied()[0]
 STOPS = (0, 0.25, 0.5, 0.75, 0.9, 1, 1.1, 1.25, 1.5, 1.75, 2)
 
 
 @cache
 def shipped() -> dict[Run, Curves]:
-    """The runs that were trained in advance, with their curves to DIGITS decimals."""
+    """The runs that were trained in advance, with their curves to four decimals."""
     runs = {}
     for name, curves in json.loads(SHIPPED.read_text("utf-8")).items():
         bug, value = name.split()
@@ -147,7 +146,7 @@ def precompute() -> None:
         curves = asdict(trained(run))
         for name, values in curves["values"].items():
             exact = torch.tensor(values, dtype=torch.float64)
-            curves["values"][name] = exact.round(decimals=DIGITS).tolist()
+            curves["values"][name] = exact.round(decimals=4).tolist()
         content[f"{run.bug} {run.value:g}"] = curves
     SHIPPED.write_text(json.dumps(content, separators=(",", ":")) + "\n", "utf-8")
 

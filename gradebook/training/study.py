@@ -40,16 +40,12 @@ OPTIMIZERS: dict[str, tuple[str, Callable[..., optim.Optimizer], float]] = {
 
 @dataclass(frozen=True)
 class Conditions(Part):
-    """What happens to rollouts between the policy and the trainer.
+    """What happens to rollouts between the policy and the trainer: shares of them are
+    lost, not scored (and get 0 as a filler), or cut into one row a token.
 
-    lost       share of the rollouts that never arrive
-    sampler    standard deviation of the noise in the sampler's logits;
-               above 0, a rollout whose sequence ratio is outside
-               [1/2, 2] is rejected: its whole mask is 0
-    bonus      reward added to rejected rollouts
-    unscored   share of the rollouts that no reward function scores; each
-               gets 0 as a filler
-    cut        share of the rollouts that are cut into one row a token
+    The sampler's logits may have noise of a standard deviation. A rollout whose
+    sequence ratio is then outside [1/2, 2] is rejected: its whole mask is 0, and its
+    reward has a bonus.
     """
 
     lost: Number = 0.0
@@ -61,21 +57,16 @@ class Conditions(Part):
 
 @dataclass(frozen=True)
 class Slider(Part):
-    """The one condition that a learner moves.
+    """The one condition that a learner moves."""
 
-    name     of a setting, of a condition or of the task's own argument
-    percent  the slider shows percent; the condition is a share
-    phrase   how a sentence about a value begins, with {} for the value
-    """
-
-    name: str
+    name: str  # of a setting, of a condition or of the task's own argument
     label: str
-    phrase: str
+    phrase: str  # how a sentence about a value begins, with {} for the value
     least: Number
     most: Number
     step: Number
     default: Number
-    percent: Flag = False
+    percent: Flag = False  # the slider shows percent; the condition is a share
 
     def in_words(self, value: float) -> str:
         """'With 5 % of the rollouts lost'."""
@@ -92,21 +83,14 @@ class Slider(Part):
 
 @dataclass(frozen=True, kw_only=True)
 class Study(Part):
-    """The training runs of one bug, as its file has them.
-
-    task    what is trained on, and what a success is
-    why     what explains the result, shown after the prediction
-    found   how the conditions were found
-    answer  what the faulty run's measure is at the slider's default
-    report  the updates after which results are given; a headline is about the first
-    plan    what a lead says about it, where it is a step of the session
-    """
+    """The training runs of one bug, as its file has them. Results are given after the
+    updates of `report`; the headline is about the first."""
 
     order: Count
-    task: str
-    why: str
-    found: str
-    answer: Annotated[str, one_of(*KINDS)]
+    task: str  # what is trained on, and what a success is
+    why: str  # what explains the result, shown after the prediction
+    found: str  # how the conditions were found
+    answer: Annotated[str, one_of(*KINDS)]  # at the slider's default
     environment: Annotated[str, one_of(*ENVIRONMENTS)]
     measure: Annotated[str, one_of(*MEASURES)]
     slider: Slider
@@ -115,7 +99,7 @@ class Study(Part):
     arguments: dict[str, int | float] = field(default_factory=dict)
     conditions: Conditions = Conditions()
     settings: schema.SettingsTable = Settings()
-    plan: Lesson | None = None
+    plan: Lesson | None = None  # where it is a step of the session
 
     def __post_init__(self) -> None:
         if self.plan is not None:

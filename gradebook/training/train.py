@@ -40,13 +40,10 @@ AHEAD = 20
 
 @dataclass(frozen=True)
 class Curves:
-    """A run, from its start to its last update.
+    """A run, from its start to its last update: for each measure its values
+    [updates][engine][S]; NaN for a seed that diverged."""
 
-    updates  0, EVERY, 2 EVERY, ..
-    values   for each measure [updates][engine][S]; NaN for a seed that diverged
-    """
-
-    updates: list[int]
+    updates: list[int]  # 0, EVERY, 2 EVERY, ..
     values: Mapping[str, list[list[list[float]]]]
 
 
@@ -98,11 +95,8 @@ def rows_at(request: Run, seed: int, update: int) -> list[dict[str, Any]]:
 
 
 class Training:
-    """One engine's policy for all seeds, and its optimizer.
-
-    tables  logits by prompt and place, float64 [S, P, L, A], and by place
-            alone, [S, 1, L, A]
-    """
+    """One engine's policy for all seeds, and its optimizer. Its tables are logits by
+    prompt and place, float64 [S, P, L, A], and by place alone, [S, 1, L, A]."""
 
     def __init__(self, request: Run, engine: Engine, seeds: int) -> None:
         self.study = study(request.bug)

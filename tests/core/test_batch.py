@@ -217,7 +217,7 @@ def test_places_run_within_each_step():
     assert batch.step_rows.tolist() == [3, 3]
     assert batch.place.tolist() == [0, 0, 1, 1, 2, 2]
     chosen = torch.tensor([True, False, False, True, True, True])
-    assert batch.place_among(chosen).tolist() == [0, 0, 1, 0, 1, 1]
+    assert batch.select(chosen).place.tolist() == [0, 0, 1, 1]
     labels = torch.tensor([3, 3, -1, 3, 3, 3])
     assert batch.within_step(labels).tolist() == [0, 1, 2, 1, 0, 1]
 
