@@ -52,11 +52,7 @@ def paragraphs(name: str) -> list[str]:
 
 
 def words(name: str) -> str:
-    """The law in words.
-
-    >>> words("shift")
-    'The same number added to all rewards of a prompt changes no advantage.'
-    """
+    """What the law says, in one sentence."""
     return paragraphs(name)[0]
 
 

@@ -103,7 +103,7 @@ def plainer_rows(state: State) -> Iterator[State]:
             cut = tuple(t < tokens for t in range(width))
             if cut != mask:
                 yield _with(state, row, mask=cut)
-        if "eos" in table and not table["eos"][row]:
+        if "eos" in table.cells and not table["eos"][row]:
             yield _with(state, row, eos=True)
 
 

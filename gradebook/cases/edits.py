@@ -191,10 +191,6 @@ class Draft:
         return self.states[self.at]
 
     @property
-    def table(self) -> Table:
-        return self.state.table
-
-    @property
     def edited(self) -> bool:
         return not self.state.same_batch(self.origin)
 

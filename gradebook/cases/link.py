@@ -11,8 +11,8 @@ import base64
 import json
 import zlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
 from gradebook.bugs import BUGS
@@ -43,8 +43,7 @@ KEYS = ("v", "s", "open", "bugs", "row", *Settings().keys(), "t")
 """Every key that a link may have, in the order of a link."""
 
 
-@dataclass(frozen=True, eq=False)
-class Decoded:
+class Decoded(NamedTuple):
     """What a link says. With a `problem`, told in words, the state is the case's."""
 
     state: State

@@ -137,17 +137,12 @@ class Report:
     def case(self, answered: bool) -> PlainCase:
         """The report's batch. Before the answer it names no bug, and a bug's batch is
         like any other."""
-        source = self.source
-        batch = (source.rows, source.settings, source.focus)
-        if not answered or isinstance(source, Alarm):
-            return PlainCase(self.question, f"Report {self.number + 1}", *batch)
-        return PlainCase(
-            f"{self.question}-answered",
-            source.title,
-            *batch,
-            bugs=source.bugs,
-            engine_names=source.engine_names,
-        )
+        source, name, title = self.source, self.question, f"Report {self.number + 1}"
+        bug: dict[str, Any] = {}
+        if answered and isinstance(source, Scenario):
+            name, title = f"{name}-answered", source.title
+            bug = {"bugs": source.bugs, "engine_names": source.engine_names}
+        return PlainCase(name, title, source.rows, source.settings, source.focus, **bug)
 
 
 def game(seed: str) -> tuple[Report, ...]:

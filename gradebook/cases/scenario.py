@@ -126,14 +126,17 @@ class Scenario(Reported):
 
     def table(self) -> pd.DataFrame:
         """The rows as a data frame to edit: text, and flags as booleans."""
-        return self.rows.frame()
+        return pd.DataFrame(self.rows.cells)
 
     def batch(
         self, table: pd.DataFrame | None = None, settings: Settings | None = None
     ) -> Batch:
         """The edited data frame of `table`, or else the file's rows, as a batch. Raises
         GradebookError with column and row."""
-        cells = self.rows if table is None else Table.of_frame(table)
+        cells = self.rows
+        if table is not None:
+            typed = table.astype(object).where(table.notna(), None)
+            cells = Table.of_columns({n: typed[n].tolist() for n in typed.columns})
         return cells.batch(settings or self.settings)
 
 

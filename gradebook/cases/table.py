@@ -4,11 +4,9 @@ Every cell can be read: one that cannot is refused where it enters the table.
 Every edit makes a new table that shares the columns it did not touch.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 from gradebook.core.batch import Batch
 from gradebook.core.columns import (
@@ -22,7 +20,6 @@ from gradebook.core.columns import (
     read,
 )
 from gradebook.core.errors import GradebookError, refuse
-from gradebook.core.lazy_pandas import pd
 from gradebook.core.settings import Settings
 
 MOST_ROWS = 1000
@@ -49,7 +46,7 @@ class Table:
             raise refuse(f"at most {WIDEST} tokens", self.width, "mask")
 
     @classmethod
-    def of(cls, rows: Sequence[Mapping[str, Any]]) -> Table:
+    def of(cls, rows: Sequence[Mapping[str, Any]]) -> Self:
         """A table of rows with the same of a batch's names. Raises as `of_columns`."""
         flat = list(map(_by_header, rows))
         first = flat[0] if flat else {}
@@ -68,7 +65,7 @@ class Table:
     @classmethod
     def of_columns(
         cls, columns: Mapping[str, Sequence[Any]], others: Mapping[str, Any] = {}
-    ) -> Table:
+    ) -> Self:
         """A table of columns by their headers, and of `others` that were read. Raises
         GradebookError with header and row where no batch has them."""
         cells: dict[str, Any] = {**others, **columns}
@@ -93,16 +90,6 @@ class Table:
             elif name in cells:
                 ordered[name] = cells[name]
         return cls(ordered)
-
-    @classmethod
-    def of_frame(cls, frame: pd.DataFrame) -> Table:
-        """A table of a data frame. Raises as `of_columns`."""
-        cells = frame.astype(object).where(frame.notna(), None)
-        return cls.of_columns({n: cells[n].tolist() for n in frame.columns})
-
-    def frame(self) -> pd.DataFrame:
-        """The table as a data frame: flags as booleans, all else as text."""
-        return pd.DataFrame(self.cells)
 
     # Looking
 
@@ -129,9 +116,6 @@ class Table:
         used = (t + 1 for t in range(self.width) if True in self.cells[f"t{t + 1}"])
         return max(used, default=1)
 
-    def __contains__(self, name: str) -> bool:
-        return name in self.cells or name in self.columns
-
     def __getitem__(self, name: str) -> tuple[Any, ...]:
         """The cells under a header; of 'mask' a tuple of flags for each row."""
         if name == "mask" and self.width:
@@ -155,7 +139,7 @@ class Table:
 
     # Changing
 
-    def with_cells(self, cells: Mapping[tuple[int, str], Any]) -> Table:
+    def with_cells(self, cells: Mapping[tuple[int, str], Any]) -> Self:
         """Other cells, by row, and by header or column."""
         columns: dict[str, list[Any]] = {}
         for (row, name), value in cells.items():
@@ -165,17 +149,19 @@ class Table:
                 raise refuse(expected, len(by_header), name, row)
             for header, cell in by_header.items():
                 columns.setdefault(header, list(self.cells[header]))[row] = cell
-        return Table.of_columns(columns, self.cells)
+        return self.of_columns(columns, self.cells)
 
-    def take(self, rows: Iterable[int]) -> Table:
+    def take(self, rows: Iterable[int]) -> Self:
         chosen = list(rows)
-        return Table({h: tuple(c[r] for r in chosen) for h, c in self.cells.items()})
+        return type(self)(
+            {h: tuple(c[r] for r in chosen) for h, c in self.cells.items()}
+        )
 
-    def extended(self, count: int) -> Table:
+    def extended(self, count: int) -> Self:
         """The first `count` rows; missing ones are copies of the last."""
         return self.take(min(row, len(self) - 1) for row in range(count))
 
-    def resized(self, width: int) -> Table:
+    def resized(self, width: int) -> Self:
         """The table with `width` tokens a row. New ones are masked, and have the
         log-probability -1, which nothing reads."""
         masked = (False,) * len(self)
@@ -185,9 +171,9 @@ class Table:
         for name in [name for name in LISTS if name in columns]:
             typed = [[*parts(cell), *["-1"] * width] for cell in columns[name]]
             columns[name] = tuple(" ".join(numbers[:width]) for numbers in typed)
-        return Table.of_columns(columns)
+        return self.of_columns(columns)
 
-    def with_every_column(self) -> Table:
+    def with_every_column(self) -> Self:
         """The table with every column of a batch. A new cell says what the batch takes
         for a missing one."""
         cells, rows = dict(self.cells), len(self)
@@ -201,9 +187,9 @@ class Table:
                 is_list = column.kind == "list"
                 plain = " ".join(["-1"] * width) if is_list else column.default
                 cells.setdefault(name, cells.get(column.like, (plain,) * rows))
-        if "steps" not in self:
+        if "steps" not in self.cells:
             cells["steps"] = tuple("1" if c == "0" else c for c in cells["steps"])
-        return Table.of_columns(cells)
+        return self.of_columns(cells)
 
 
 def _by_header(row: Mapping[str, Any]) -> dict[str, Any]:

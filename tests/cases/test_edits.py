@@ -149,7 +149,7 @@ def test_a_long_history_begins_with_the_case_as_it_came():
         send(draft, cell(str(1000 + number)))
     assert len(draft.states) == HISTORY
     draft.go(1)
-    assert draft.table["reward"][0] == "1006"
+    assert draft.state.table["reward"][0] == "1006"
     draft.go(0)
     assert not draft.edited
 
@@ -172,7 +172,7 @@ def test_a_drag_is_one_step():
     send(draft, cell("1"))
     for value in ("2", "3", "4"):
         send(draft, cell(value, gesture=1))
-    assert draft.table["reward"][0] == "4"
+    assert draft.state.table["reward"][0] == "4"
     send(draft, cell("5", gesture=1))
     assert rewards(draft) == ["100", "1", "5"]
     send(draft, cell("6", gesture=2), cell("7", gesture=2))
@@ -192,7 +192,7 @@ def test_a_drag_back_to_where_it_began_is_no_step_and_an_undo_ends_one():
 def test_every_act_does_what_it_says():
     draft = Draft(CASE)
     send(draft, {"do": "mask", "row": 0, "start": 0, "stop": 2, "value": False})
-    assert draft.table["mask"][0][:2] == (False, False)
+    assert draft.state.table["mask"][0][:2] == (False, False)
     for edit, rewards, row in (
         ({"do": "add", "row": 0}, ("100", "100", "1", "2"), 1),
         ({"do": "remove", "row": 0}, ("100", "1", "2"), 0),
@@ -210,7 +210,7 @@ def test_every_act_does_what_it_says():
         ({"do": "go", "at": 0}, ("100", "1", "2"), CASE.focus),
     ):
         send(draft, edit)
-        assert (draft.table["reward"], draft.state.row) == (rewards, row), edit
+        assert (draft.state.table["reward"], draft.state.row) == (rewards, row), edit
     assert not draft.notes
 
 
@@ -255,7 +255,7 @@ def test_text_that_cannot_be_read_is_kept_beside_the_value_that_holds():
     send(draft, {**cell("3"), "row": 1})
     assert list(draft.refused) == ["0 reward"]  # another cell changes
     send(draft, cell("7.5", gesture=1))
-    assert draft.refused == {} and draft.table["reward"][0] == "7.5"
+    assert draft.refused == {} and draft.state.table["reward"][0] == "7.5"
     draft.do(edits.set_setting, "eps", "-1")
     assert draft.refused["eps"][0] == "-1" and draft.state.settings.eps == 1e-6
 
@@ -272,7 +272,7 @@ def test_text_that_was_refused_goes_where_rows_move():
 def test_cells_that_make_no_batch_together_are_refused():
     """Of 2 transitions, none can leave 3."""
     draft = Draft(gradebook.load("double_normalization"))
-    assert draft.table["steps"][0] == "2"
+    assert draft.state.table["steps"][0] == "2"
     send(draft, {**cell("3"), "column": "kept_steps"})
     assert draft.states == [draft.origin]
     assert draft.refused["0 kept_steps"][0] == "3"

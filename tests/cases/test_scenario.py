@@ -1,8 +1,10 @@
 """Every shipped scenario: what the file says is what the engines do."""
 
 import dataclasses
+import math
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from one_a_stage import SHIPPED
 
@@ -104,6 +106,10 @@ def test_a_batch_always_goes_through_the_table():
     moved = scenario.batch(table)
     assert moved.reward[11] == 0
     assert scenario.batch().reward[11] == 100
+    for empty in (None, math.nan, pd.NA):
+        table.loc[11, "reward"] = empty
+        with pytest.raises(gradebook.GradebookError, match="an empty cell"):
+            scenario.batch(table)
     other = dataclasses.replace(scenario.settings, ddof=0)
     assert scenario.batch(settings=other).settings.ddof == 0
 

@@ -196,7 +196,7 @@ def test_picture_state_and_link_agree_after_any_edits(name, edits):
         shown = [float("inf") if v is None else v for v in values]
         assert shown == pytest.approx(trace.tolist(), rel=1e-5, abs=1e-6)
     at = [column[0] for column in data["columns"]].index("reward")
-    assert [row[at] for row in data["rows"]] == list(draft.table["reward"])
+    assert [row[at] for row in data["rows"]] == list(draft.state.table["reward"])
 
 
 # Edits that a browser posts to the server, and the answers to them

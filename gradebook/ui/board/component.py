@@ -81,7 +81,7 @@ def taken(draft: Draft, message: Any) -> dict[str, Any]:
 def _drawn(draft: Draft, link: str) -> str:
     """What the board shows now, as SVG."""
     with draft.lock:
-        data, table = draft.seen(), draft.table
+        data, table = draft.seen(), draft.state.table
     shown, prompts = data["panels"][data["numbers"]], table["prompt"]
     sides = [[math.nan if x is None else x for x in side] for side in shown["engines"]]
     sides.append([math.nan] * len(prompts))  # for what is covered

@@ -66,7 +66,7 @@ def view(
     covered  True keeps everything faulty out
     places   where the question's choices lie on the axis of the result
     """
-    state, table, both = draft.state, draft.table, draft.comparison
+    state, table, both = draft.state, draft.state.table, draft.comparison
     batch, came = both.batch, draft.original.batch
     traces = [both.correct] if covered else [both.correct, both.faulty]
     names = state.scenario.engine_names
@@ -126,7 +126,12 @@ def _axes(
     draft: Draft, kind: str, covered: bool, places: Sequence[float]
 ) -> list[dict[str, Any]]:
     """One axis each. There are no values where the last good batch had other rows."""
-    rows, axes, both, came = len(draft.table), [], draft.comparison, draft.original
+    rows, axes, both, came = (
+        len(draft.state.table),
+        [],
+        draft.comparison,
+        draft.original,
+    )
     if covered:  # the correct engine beside itself
         both, came = (replace(c, faulty=c.correct) for c in (both, came))
     sides = 1 if covered else 2
@@ -190,7 +195,9 @@ def _bits(flags: Iterable[Any]) -> str:
 def _rows(draft: Draft, batch: Batch | None) -> list[list[Any]]:
     """The cells as typed; lists of numbers are left out, and EOS is as the batch
     has it where it is found by the padded width."""
-    columns: dict[str, Sequence[Any]] = {n: draft.table[n] for n in draft.table.columns}
+    columns: dict[str, Sequence[Any]] = {
+        n: draft.state.table[n] for n in draft.state.table.columns
+    }
     for name, cells in columns.items():
         if COLUMNS[name].kind == "tokens":
             columns[name] = [_bits(mask) for mask in cells]

@@ -115,7 +115,7 @@ class Game(Draft):
         """The batch of the finished game, with both engines."""
         bugs = (self.name,) if self.name else ()
         end = Draft(replace(first_case(), bugs=bugs).as_scenario())
-        end.edit(table=self.table, settings=self.state.settings)
+        end.edit(table=self.state.table, settings=self.state.settings)
         return end
 
     def note(self) -> int:

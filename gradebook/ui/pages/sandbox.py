@@ -141,7 +141,7 @@ def _swapped(bugs: tuple[str, ...]) -> str:
 
 def _kind(draft: Draft) -> str:
     """Advantages, or with log-probabilities the gradient if asked for."""
-    if "logp" not in draft.table:
+    if "logp" not in draft.state.table.cells:
         return "sign"
     kind = draft.kind or draft.scenario.telltale.kind
     now = kind if kind in PICTURES else "sign"
@@ -168,10 +168,11 @@ def _settings(draft: Draft) -> None:
     controls.settings(draft, near, across=2)
 
     def others() -> None:
-        width = ["padded_width"] if draft.table.width else []
+        table = draft.state.table
+        width = ["padded_width"] if table.width else []
         controls.settings(draft, [*far, *width], across=2)
-        headers = draft.table.with_every_column().headers
-        missing = [titled(name) for name in headers if name not in draft.table]
+        headers = table.with_every_column().headers
+        missing = [titled(name) for name in headers if name not in table.cells]
         text = f"Adds, with values that change no advantage: {', '.join(missing)}."
         key = f"columns-{draft.scenario.name}"
         if missing and st.button("Show every column", key=key, help=text):

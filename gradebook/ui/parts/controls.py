@@ -47,7 +47,7 @@ def changed(draft: Draft) -> list[str]:
 def _widget(draft: Draft, name: str) -> None:
     case, now = draft.scenario.name, draft.state.settings
     if name == "padded_width":
-        width, longest = draft.table.width, draft.table.used_width
+        width, longest = draft.state.table.width, draft.state.table.used_width
         st.number_input(
             "Padded width",
             min_value=longest,

@@ -87,7 +87,7 @@ class Draft(edits.Draft):
     @property
     def prompts(self) -> list[str]:
         """The rows' prompts as typed; by number where the comparison is older."""
-        typed, batch = list(self.table["prompt"]), self.comparison.batch
+        typed, batch = list(self.state.table["prompt"]), self.comparison.batch
         if len(typed) == batch.rows:
             return typed
         return [str(prompt) for prompt in batch.prompt.tolist()]
