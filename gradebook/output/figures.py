@@ -43,10 +43,7 @@ class Figure(str):
 
 def rows_figure(comparison: Comparison, kind: str = "") -> Figure:
     """Each row's advantage, or the part of its gradient that differs, under both
-    engines.
-
-    kind  "advantage" or "gradient"; default: what differs
-    """
+    engines. `kind` is "advantage" or "gradient"; default: what differs."""
     panel = telling(comparison, kind)
     rows = first_rows(panel)
     prompts = [str(p) for p in comparison.batch.prompt[rows].tolist()]
@@ -60,14 +57,9 @@ def stage_figure(
     names: tuple[str, str] = ("correct", "faulty"),
     prompts: Sequence[str] = (),
 ) -> Figure:
-    """A stage's result on each row, correct and faulty, with its digits. Flags
-    stand at no and yes, and groups at their number. The loss has three lines,
-    itself and its two parts.
-
-    row      the selected row, -1 for none
-    names    what the engines are called
-    prompts  the rows' prompts as typed
-    """
+    """A stage's result on each row, correct and faulty, with its digits. Flags stand
+    at no and yes, and groups at their number. The loss has three lines, itself and
+    its two parts. `row` is the selected one, -1 for none; `prompts` are as typed."""
     whole = stage_panel(comparison, stage)
     rows = first_rows(whole, row)
     prompts = prompts or [str(p) for p in comparison.batch.prompt.tolist()]
@@ -271,12 +263,8 @@ def map_file(base: str) -> str:
             top -= height
             tile = {"bug": record, "title": title, "facts": facts, "height": height}
             tiles.append(tile | {"href": f"{base}/{record.name}", "at": top})
-        column = {
-            "name": stage,
-            "asks": ASKS[stage],
-            "tiles": tiles,
-            "at": LEFT_EDGE + COLUMN * len(stages),
-        }
+        place = LEFT_EDGE + COLUMN * len(stages)
+        column = {"name": stage, "asks": ASKS[stage], "tiles": tiles, "at": place}
         stages.append(column)
     every = [tile for column in stages for tile in column["tiles"]]
     pipe = HEAD - min(tile["at"] for tile in every)

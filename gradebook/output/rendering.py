@@ -5,23 +5,20 @@ import json
 import re
 import textwrap
 from functools import cache
-from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
+from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 from markupsafe import Markup, escape
 
 from gradebook.core.errors import refuse
 from gradebook.core.formatting import minus
-
-FOLDER = Path(__file__).parent / "templates"
 
 
 @cache
 def environment() -> Environment:
     """The templates. A name that one uses and is not given is an error."""
     templates = Environment(
-        loader=FileSystemLoader(FOLDER),
+        loader=PackageLoader("gradebook.output"),
         autoescape=select_autoescape(["html.jinja", "svg.jinja"]),
         undefined=StrictUndefined,
         trim_blocks=True,

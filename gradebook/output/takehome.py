@@ -202,7 +202,6 @@ def _case(case: str, state: State, record: Bug, gradient: bool) -> dict[str, Any
         caught = ask("the_correct_numbers", says, law, call)
     return {
         "name": case,
-        "label": re.sub(r"\W", "_", case),
         "settings": [(repr(n), literal(settings[n])) for n in settings],
         "names": list(steps[0][0]) if steps else [],
         "steps": [
