@@ -13,8 +13,9 @@ from gradebook.cases.reports import game
 from gradebook.classroom.plan import CLOSING, OPENING, plan
 from gradebook.training.study import studied
 from gradebook.ui.board.component import taken
+from gradebook.ui.pages.session import results
 from gradebook.ui.parts.drafts import SKIPPED, Progress
-from gradebook.ui.rooms import news, panel, seat
+from gradebook.ui.rooms import news, seat
 from gradebook.ui.rooms.seat import rooms
 
 Q = "partial_groups"
@@ -267,7 +268,7 @@ def test_what_a_plan_asks_on_another_page_is_voted_on(at, room, step):
     lead.click("room-reveal")
     for page in (lead, learner.run()):
         assert vote not in page.buttons
-    lines = panel.results(rooms().read(room)).values.tolist()
+    lines = results(rooms().read(room)).values.tolist()
     assert {line[0] for line in lines} == {step.ask.replace("-", "\u2212")}
     assert [line[1:3] for line in lines] == [*map(list, zip(step.choices, (0, 1, 0)))]
     right = [line[1] for line in lines if line[3] == "yes"]

@@ -11,7 +11,7 @@ import gradebook
 from gradebook.cases.link import decode
 from gradebook.cases.reports import game
 from gradebook.classroom.plan import plan
-from gradebook.ui.rooms import panel
+from gradebook.ui.pages.session import results
 from gradebook.ui.rooms import seat as widgets
 
 Q = "partial_groups"
@@ -105,7 +105,7 @@ def test_the_results_as_csv_and_handout(led, room):
     for question, choice in ((Q, 2), *((r.question, 1) for r in reports)):
         rooms.vote(room, "a-learner", question, choice)
         rooms.reveal(room, "the-lead", question)
-    lines = panel.results(rooms.read(room))
+    lines = results(rooms.read(room))
     assert [*lines] == ["question", "choice", "votes", "answer"]
     votes = {choice: tuple(rest) for _, choice, *rest in lines.values.tolist()[:3]}
     assert votes == {"Positive": (0, ""), "Zero": (0, ""), "Negative": (1, "yes")}

@@ -144,11 +144,9 @@ def _result(game: Quiz, standing: Standing | None) -> None:
         mine = room.seat(seat.seat()).votes
         answers = {r.number: mine[r.question] for r in reports if r.question in mine}
     if room and standing and standing.leads:
-        right = votes = 0
-        for report in reports:
-            if report.truth is not None:
-                right += room.counts[report.question][report.truth]
-                votes += room.counts[report.question].total()
+        truths = {r.question: r.truth for r in reports if r.truth is not None}
+        right = sum(room.counts[name][truth] for name, truth in truths.items())
+        votes = sum(room.counts[name].total() for name in truths)
         st.markdown(
             f"**{right} of {votes} votes were right.** Under Results, the page Session"
             " has the votes on each report."

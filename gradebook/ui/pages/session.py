@@ -1,18 +1,29 @@
 """The lead's page: a room, the hour as a plan, the handouts."""
 
-from functools import partial
+from __future__ import annotations
 
+import math
+import time
+from functools import partial
+from typing import Any
+
+import segno
 import streamlit as st
 
 from gradebook.cases.scenario import load
-from gradebook.classroom.plan import MINUTES
+from gradebook.classroom.plan import MINUTES, asked
+from gradebook.classroom.room import LENGTH
+from gradebook.classroom.store import MOST_SEATS, Room
+from gradebook.core.formatting import minus
+from gradebook.core.lazy_pandas import pd
 from gradebook.output.takehome import handout
+from gradebook.ui import keys
 from gradebook.ui.parts import words
-from gradebook.ui.parts.address import bug_files
+from gradebook.ui.parts.address import bug_files, carried, page_files, whole
 from gradebook.ui.parts.plans import plans
 from gradebook.ui.parts.widget import download
-from gradebook.ui.rooms import seat
-from gradebook.ui.rooms.panel import panel
+from gradebook.ui.rooms import bar, seat
+from gradebook.ui.rooms.news import news
 
 
 def session() -> None:
@@ -22,7 +33,17 @@ def session() -> None:
         " for a team at one screen and for a room of learners. Ask first, let"
         " everyone answer, then reveal: people remember what they predicted."
     )
-    panel()
+    st.header("The room")
+    bar.follow("session")
+    bar.problem()
+    room = seat.here()
+    if not seat.code():
+        _door()
+    elif room and seat.leads():
+        _lead(room)
+    else:
+        waits = "The lead has not opened a bug yet. This page waits."
+        bar.about("", "You are in it." if room and room.position else waits)
     if not seat.learning():
         st.header("The plan")
         plans()
@@ -36,3 +57,143 @@ def session() -> None:
         for bug in bug_files():
             title, file = words.plain(load(bug).title), f"gradebook-{bug}.html"
             download(title, file, partial(handout, bug))
+
+
+def _door() -> None:
+    def typed() -> None:
+        code = seat.normal(keys.widget("room-code"))
+        if seat.admitted(code):
+            seat.enter(code)
+
+    left, right = st.columns(2)
+    with left.container(border=True, height="stretch"):
+        st.markdown(
+            f"**Learn.** Type the code of {LENGTH} characters that the lead shows."
+        )
+        st.text_input("Code", key="room-code", max_chars=12)
+        st.button("Join", key="room-join", on_click=typed)
+    with right.container(border=True, height="stretch"):
+        st.markdown(
+            "**Lead.** Open a room, which has a short code. The server counts"
+            " the learners' predictions without names, and deletes them with the"
+            " room: when you close it, or a day after it was last used."
+        )
+        st.button("Open a room", key="room-open", on_click=seat.open_room)
+        st.markdown("To lead a room on another device, open your own link there.")
+
+
+def _lead(room: Room) -> None:
+    link = whole({seat.PARAMETER: f"{room.code}.{room.token}"})
+    with st.container(border=True, key="room-panel"):
+        code, picture = st.columns([3, 1], vertical_alignment="center")
+        with code:
+            st.html(f'<div class="gb-code">{words.safe(room.code)}</div>')
+            st.markdown("Learners scan the picture, open this link, or type the code:")
+            st.code(link, language=None, wrap_lines=True)
+        drawn = segno.make(link, micro=False).svg_data_uri(scale=4, light="white")
+        picture.html(f'<img alt="The link as a QR code" src="{drawn}">')
+        news(room)
+        st.page_link(
+            page_files()["bug_or_not"],
+            label="Play “Bug or not?” with the room",
+            query_params=carried(),
+        )
+        with st.expander("Settings of the room"):
+            _settings(room)
+        with st.expander("Results"):
+            _results(room)
+        with st.expander("Lead on another device"):
+            _own_link(room)
+        with st.container(horizontal=True):
+            reset = partial(seat.act, "reset")
+            st.button("Reset for the next class", key="room-reset", on_click=reset)
+            st.button(
+                "Delete this class",
+                key="room-close",
+                on_click=seat.close,
+                help="Closes the room and deletes its votes.",
+            )
+
+
+def _own_link(room: Room) -> None:
+    st.markdown(
+        "This browser leads again after a reload or a crash. Another one leads, too,"
+        " when you open your own link in it. Show the link to nobody."
+    )
+
+    def make() -> None:
+        keys.LEAD_KEY.put(seat.rooms().new_key(room.code, seat.seat()))
+
+    if key := keys.LEAD_KEY.get():
+        link = whole({seat.PARAMETER: room.code, seat.LEAD: key})
+        st.code(link, language=None, wrap_lines=True)
+    else:
+        st.button("Make my own link", on_click=make, key="room-key")
+
+
+def _settings(room: Room) -> None:
+    left = max(0, math.ceil(((room.ends or 0.0) - time.time()) / 60))
+    keys.show("room-locked", room.locked)
+    keys.show("room-most", room.most or MOST_SEATS)
+    keys.show("room-ends", left)
+
+    def changed(field: str) -> None:
+        value = keys.widget(f"room-{field}")
+        if field == "ends":
+            value = time.time() + 60 * value if value else None
+        seat.act("change", **{field: value})
+
+    label = "Locked: nobody new comes in"
+    st.toggle(label, key="room-locked", on_change=changed, args=("locked",))
+    with st.container(horizontal=True):
+        for label, least, most, field in (
+            ("Learners at most", 1, MOST_SEATS, "most"),
+            ("Timer, in minutes", 0, 600, "ends"),
+        ):
+            act: dict[str, Any] = {"on_change": changed, "args": (field,)}
+            st.number_input(label, least, most, key=f"room-{field}", width=180, **act)
+
+
+# What the room said: on the lead's page, as CSV and as a handout
+
+STYLE = (
+    "body{font:16px/1.5 system-ui,sans-serif;max-width:50rem;margin:2rem auto}"
+    "table{border-collapse:collapse}th,td{padding:.2rem 1rem .2rem 0;text-align:left;"
+    "vertical-align:top;font-weight:400}tr:has([rowspan])>*{border-top:1px solid #bbb}"
+)
+
+
+def results(room: Room) -> pd.DataFrame:
+    """Each choice of each question, in the order of their reveals: the question,
+    the choice, its votes, and "yes" where it is the answer."""
+    rows = []
+    for name in room.revealed:
+        step, counts = asked(name), room.counts[name]
+        if step is None:
+            continue
+        for choice, text in enumerate(step.choices):
+            right = "yes" if choice == step.answer else ""
+            rows.append([minus(step.ask), minus(text), counts[choice], right])
+    return pd.DataFrame(rows, columns=["question", "choice", "votes", "answer"])
+
+
+def _results(room: Room) -> None:
+    frame = results(room)
+    if frame.empty:
+        st.markdown("The results of each question stand here after its reveal.")
+        return
+    with pd.option_context("display.max_colwidth", None):
+        # Each question stands once, beside its choices.
+        by_choice = frame.set_index(["question", "choice"])
+        body = by_choice.to_html(border=0, index_names=False)
+    label = 'tabindex="0" role="region" aria-label="The class\'s predictions"'
+    st.html(f'<div class="gb" {label}>{body}</div>')
+    as_page = (
+        f'<!doctype html><html lang="en"><meta charset="utf-8"><style>{STYLE}</style>'
+        "<title>What the class predicted</title><h1>What the class predicted</h1>"
+        f"{body}</html>"
+    )
+    with st.container(horizontal=True):
+        as_csv = partial(frame.to_csv, index=False)
+        download("CSV", "gradebook-class.csv", as_csv)
+        download("Handout", "gradebook-class.html", lambda: as_page)
