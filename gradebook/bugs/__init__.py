@@ -26,10 +26,9 @@ BUGS = tuple(sorted(module.name for module in iter_modules(__path__)))
 class Swap:
     """One stage that an engine swaps, and the whole faulty engine.
 
-    A rounding error is shown by the numbers of a log, a table with the columns
-    prompt, reward and advantage: `unexplained` are the rows that it alone explains;
-    `evidence` says how surely, of those in the column `odd` beside a correct
-    `baseline`; `reading` are the settings in which it takes part.
+    A rounding error is shown by the numbers of a log, a table of prompt, reward and
+    advantage: `unexplained` are the rows that it alone explains; `evidence` says how
+    surely, of those in the column `odd` beside a correct `baseline`.
     """
 
     name: str  # the bug, or the bugs that act in this stage together
@@ -38,7 +37,7 @@ class Swap:
     drops: tuple[str, ...] = ()  # grouping.CONDITIONS that `counted` leaves out
     unexplained: Callable[..., np.ndarray] | None = None
     evidence: Callable[..., np.ndarray] | None = None
-    reading: Mapping[str, str] = field(default_factory=dict)
+    reading: Mapping[str, str] = field(default_factory=dict)  # where it takes part
 
     @property
     def correct(self) -> Stage:

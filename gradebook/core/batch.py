@@ -121,8 +121,7 @@ class Batch:
 
     @cached_property
     def prompt_index(self) -> Tensor:
-        """int64 [R] the row's prompt within its step, numbered 0.. over
-        the whole batch as (step, prompt) pairs appear."""
+        """int64 [R] the row's prompt within its step, numbered as `within_step`."""
         return self.within_step(self.prompt)
 
     @cached_property
@@ -156,16 +155,14 @@ class Batch:
 
     @cached_property
     def group_size(self) -> Tensor:
-        """int64 [S] rows per prompt the trainer was configured with; where
-        the settings name none, the largest group of the step."""
+        """int64 [S] the configured rows per prompt, or the step's largest group."""
         none = torch.zeros_like(self.step_rows)
         largest = none.scatter_reduce(0, self.step_index, self.prompt_rows, "amax")
         return self._configured("group_size", largest)
 
     @cached_property
     def prompts_per_step(self) -> Tensor:
-        """int64 [S] prompts per step the trainer was configured with; where
-        the settings name none, the prompts that the step has."""
+        """int64 [S] the configured prompts per step, or those that the step has."""
         step = torch.empty_like(torch.bincount(self.prompt_index))
         step[self.prompt_index] = self.step_index
         prompts = torch.bincount(step, minlength=self.step_count)
@@ -197,7 +194,7 @@ class Batch:
         return replace(self, **cells | tensors)
 
     def copies(self, times: int) -> Batch:
-        """The batch `times` times over; each copy has steps of its own."""
+        """The batch `times` times over, each copy with steps of its own."""
         rows = torch.arange(self.rows).repeat(times)
         copy = torch.arange(times).repeat_interleave(self.rows)
         step = copy * self.step_count + self.step_index[rows]

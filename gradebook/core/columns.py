@@ -26,7 +26,6 @@ class Column:
     or reason (why a response ended).
     """
 
-    name: str
     kind: str
     help: str = ""  # one sentence for a person; "" where only logs have the column
     aliases: str = ""  # what logs call it, beside its name
@@ -34,6 +33,7 @@ class Column:
     default: Cell = ""  # the cell that changes nothing
     like: str = ""  # the column whose cells do, where it is there
     least: int = 0  # the smallest whole number that it holds
+    name: str = ""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -43,9 +43,8 @@ class Column:
         return aliases if self.name in aliases else (self.name, *aliases)
 
 
-_TABLE = (
-    Column(
-        "prompt",
+_TABLE = {
+    "prompt": Column(
         "label",
         "Rows with the same prompt are one group.",
         "uid group_id group group_index prompt_id prompt_index problem_id question_id"
@@ -53,61 +52,53 @@ _TABLE = (
         " query instruction",
         default="A",
     ),
-    Column(
-        "reward",
+    "reward": Column(
         "number",
         "The rollout's reward, a number with a decimal point.",
         "rewards total_reward final_reward reward_sum outcome_reward reward_score"
         " score scores seq_reward task_reward token_level_scores token_level_rewards",
         default="0",
     ),
-    Column(
-        "scored",
+    "scored": Column(
         "flag",
         "A reward function gave the row a value. The reward of a row that is not"
         " scored is a filler.",
         "is_scored has_reward",
         default=True,
     ),
-    Column(
-        "rollout",
+    "rollout": Column(
         "label",
         "Rows of one prompt with the same label are pieces of one rollout.",
         "rollout_id trajectory_id sample_id",
     ),
-    Column(
-        "rank",
+    "rank": Column(
         "index",
         "The number of the process that holds the row.",
         "process dp_rank cp_rank",
         default="0",
     ),
-    Column(
-        "text",
+    "text": Column(
         "label",
         "What the prompt says, as the trainer sees it.",
         "prompt_text question_text",
         default="A",
         like="prompt",
     ),
-    Column(
-        "eos",
+    "eos": Column(
         "flag",
         "The row ended with an end-of-sequence token.",
         "has_eos ended_with_eos finished is_finished terminated completed",
         title="EOS",
         default=True,
     ),
-    Column(
-        "step",
+    "step": Column(
         "index",
         "The training step that the row belongs to.",
         "global_step global_steps training_step train_step rollout_step iteration"
         " iter update",
         default="0",
     ),
-    Column(
-        "steps",
+    "steps": Column(
         "whole",
         "Transitions of the row's episode.",
         "num_steps n_steps episode_length episode_len episode_steps num_turns n_turns"
@@ -116,8 +107,7 @@ _TABLE = (
         like="kept_steps",
         least=1,
     ),
-    Column(
-        "kept_steps",
+    "kept_steps": Column(
         "whole",
         "Transitions that are left after subsampling.",
         "kept_transitions num_kept_steps subsampled_steps",
@@ -125,50 +115,44 @@ _TABLE = (
         default="1",
         like="steps",
     ),
-    Column(
-        "mask",
+    "mask": Column(
         "tokens",
         "The tokens that the row learns from.",
         "response_mask completion_mask loss_mask action_mask",
         title="response mask",
         default=True,
     ),
-    Column(
-        "logp",
+    "logp": Column(
         "list",
         "Log-probability of each token under the policy, separated by spaces.",
     ),
-    Column(
-        "ref_logp",
+    "ref_logp": Column(
         "list",
         "Log-probability of each token under the reference model, separated by spaces.",
         title="ref logp",
         like="logp",
     ),
-    Column(
-        "advantage",
+    "advantage": Column(
         "number",
         aliases="advantages adv advs seq_advantage advantage_mean",
     ),
-    Column(
-        "length",
+    "length": Column(
         "whole",
         aliases="lengths response_length response_len response_tokens"
         " completion_length completion_len completion_tokens output_length"
         " output_tokens num_tokens n_tokens num_generated_tokens gen_len seq_len",
     ),
-    Column(
-        "truncated",
+    "truncated": Column(
         "flag",
         aliases="is_truncated no_eos seq_no_eos seq_no_eos_mask hit_max_length"
         " overlong clipped",
     ),
-    Column("finish_reason", "reason", aliases="stop_reason"),
-    Column("accepted", "flag", aliases="is_accepted accept kept valid"),
-    Column("rejected", "flag", aliases="is_rejected dropped filtered"),
-)
+    "finish_reason": Column("reason", aliases="stop_reason"),
+    "accepted": Column("flag", aliases="is_accepted accept kept valid"),
+    "rejected": Column("flag", aliases="is_rejected dropped filtered"),
+}
 
-ALL = {c.name: replace(c, title=c.title or c.name) for c in _TABLE}
+ALL = {n: replace(c, name=n, title=c.title or n) for n, c in _TABLE.items()}
 """Every column by its name."""
 COLUMNS = {name: column for name, column in ALL.items() if column.help}
 """The columns of a batch, in the order in which a table shows them."""

@@ -1,8 +1,5 @@
-"""Numbers as people read them, and when two of them differ or change sign.
-
-The pages, the counts, the pictures and the check of a log all ask here, about
-floats, NumPy arrays and tensors alike.
-"""
+"""Numbers as people read them, and when two of them differ or change sign: floats,
+NumPy arrays and tensors alike."""
 
 import math
 import re
@@ -20,8 +17,7 @@ numbers below 1 with three digits, so a smaller difference does not show."""
 def same(a: Any, b: Any) -> Any:
     """The two print alike: their difference is below SHOWS, as a share of
     their size where they are below 1, or it is rounding. NaN is like NaN.
-
-    Elementwise; bool, or an array or tensor of bool.
+    Elementwise.
 
     >>> same(1.0, 0.99999), same(0.004, 0.0), same(100000.0, 100001.0)
     (True, False, False)

@@ -1,9 +1,5 @@
-"""pandas, imported where it is first used.
-
-The import takes as long as a fifth of torch, and the first numbers of a page need
-no data frame. `importlib.util.LazyLoader` is not safe between threads before
-Python 3.12.
-"""
+"""pandas, imported where it is first used: the first numbers of a page need no data
+frame. `importlib.util.LazyLoader` is not safe between threads before Python 3.12."""
 
 import importlib
 from typing import TYPE_CHECKING, Any

@@ -89,12 +89,9 @@ class Trace:
 
 
 def run(engine: Engine, batch: Batch) -> Trace:
-    """Every stage of `engine` on `batch`.
-
-    Groups with fewer rows than `min_group_size` leave the batch first, and
-    in an evaluation all rows but the first of each prompt.
-    Raises GradebookError where a stage cannot be computed (whitening
-    fewer than two tokens).
+    """Every stage of `engine` on `batch`, without the rows that are not in their step
+    (grouping.present). Raises GradebookError where a stage cannot be computed
+    (whitening fewer than two tokens).
 
     >>> run(CORRECT, Batch(prompt=[0, 0, 1], reward=[1, 3, 8])).baseline.tolist()
     [2.0, 2.0, 8.0]

@@ -1,8 +1,5 @@
-"""Sums and means over groups of rows, without a loop over either.
-
-One scatter adds the rows' values into their segments. Rows that must not
-vote are sent to segment 0, which stays empty.
-"""
+"""Sums and means over groups of rows, by one scatter. Rows that must not vote are sent
+to segment 0, which stays empty."""
 
 from dataclasses import dataclass
 from functools import cached_property

@@ -36,8 +36,7 @@ class Environment:
     @cached_property
     def ends(self) -> Tensor:
         """bool [K] a rollout has ended in this state."""
-        states = len(self.place)
-        return torch.arange(states) >= states - 2
+        return torch.arange(len(self.place)) >= len(self.place) - 2
 
 
 WORDS = ((4, 3), (0, 2), (1, 2), (6, 3), (4, 5), (2, 0), (1, 5), (2, 4))
@@ -46,13 +45,12 @@ each other."""
 
 
 def spell(free: int = 0, wrong: float = 0.0) -> Environment:
-    """Write the prompt's word of two letters, then EOS.
+    """Write the prompt's word of two letters, then EOS: eight tokens.
 
-    Eight tokens: seven letters and EOS. The exact word earns 1, all else
-    `wrong`. The reference policy's chance of each right token falls
-    from 0.9 to 0.2 over the prompts. `free` more letters, which may be any,
-    stand between the word and EOS; there the reference policy writes each
-    letter with equal chance, and EOS with chance 0.02.
+    The exact word earns 1, all else `wrong`. The reference policy's chance of
+    each right token falls from 0.9 to 0.2 over the prompts. `free` more letters,
+    which may be any, stand between the word and EOS; there the reference policy
+    writes each letter with equal chance, and EOS with chance 0.02.
 
     States: right so far, by position; wrong, by position; ended wrong;
     ended right. The place is the position.
@@ -160,9 +158,8 @@ def _chances(actions: int, fixed: Mapping[int, float]) -> Tensor:
     return torch.tensor(chances, dtype=torch.float64)
 
 
-ENVIRONMENTS: Mapping[str, Callable[..., Environment]] = {
-    made.__name__: made for made in (spell, lock, ramble)
-}
+Task = Callable[..., Environment]
+ENVIRONMENTS: Mapping[str, Task] = {"spell": spell, "lock": lock, "ramble": ramble}
 
 
 # Figures of a policy

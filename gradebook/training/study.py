@@ -1,8 +1,5 @@
-"""What is trained to see what a bug does, and what a run shows.
-
-scenarios/consequences/<bug>.toml names a bug's task, the trainer's settings,
-the one slider and the words around them.
-"""
+"""What is trained to see what a bug does, as scenarios/consequences/<bug>.toml has it,
+and what a run shows."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -147,8 +144,7 @@ def studied() -> tuple[str, ...]:
 
 @lru_cache
 def study(bug: str) -> Study:
-    """The study of the bug. Raises GradebookError for a bug without one, and for a
-    file that is not one."""
+    """Raises GradebookError for a bug without a study, and for a file that is none."""
     path = STUDIES / f"{bug}.toml"
     if bug not in BUGS or not path.exists():
         raise refuse("a bug that has training runs", bug, "bug")
@@ -216,7 +212,7 @@ def run_name(engine: str) -> str:
 
 
 def question(study: Study, value: float, names: Sequence[str]) -> str:
-    """What to predict; `names` of the engines, the correct one first."""
+    """What to predict; `names` are the engines', the correct one first."""
     correct, faulty = map(run_name, names)
     asked = study.measured.question.format(faulty, correct)
     return f"{study.slider.in_words(value)}: after {study.report[0]} updates, {asked}"

@@ -48,10 +48,8 @@ class Curves:
 
 
 def trained(request: Run, updates: int = UPDATES) -> Curves:
-    """The run, of so many updates. Equal runs give equal curves.
-
-    Raises GradebookError where an engine refuses a batch.
-    """
+    """The run, of so many updates. Equal runs give equal curves. Raises GradebookError
+    where an engine refuses a batch."""
     engines = CORRECT, swap(request.bug).engine
     both = [Training(request, engine, request.seeds) for engine in engines]
     luck = luck_of(both[0], range(request.seeds))
@@ -175,12 +173,9 @@ class Training:
         return batch, logp
 
     def rollouts(self, sampler: Tensor, luck: Luck) -> tuple[Tensor, ...]:
-        """Rollouts in batch order: int64 [N] their prompts, int64 [N, T] the number
-        of each action's logit in [S P L A], bool [N, T] the mask, and int64 [N] the
-        state in which each stopped.
-
-        sampler  log-probabilities, float64 [S, P, L, A]
-        """
+        """Rollouts in batch order, of the sampler's log-probabilities, float64
+        [S, P, L, A]: int64 [N] their prompts, int64 [N, T] the number of each action's
+        logit in [S P L A], bool [N, T] the mask, and int64 [N] where each stopped."""
         task, (_, prompts, places, actions) = self.task, sampler.shape
         prompt = luck.order.repeat_interleave(self.study.rollouts, 1).flatten()
         first = (self.seed * prompts + prompt) * places
