@@ -38,9 +38,7 @@ ONE_OUT_STD = {"estimator": "leave_one_out/group_std"} | DIVIDED
 ONE_OUT = "reward_norm: mean_level=group, std_level={std_level}, mean_leave1out=true"
 areal_one_out = partial(areal, mean_leave1out=True, reached=ONE_OUT)
 art = partial(calls.art, "local backend", GROUP_STD_0, default=True)
-TRINITY_RLOO = [
-    "trinity/algorithm/advantage_fn/rloo_advantage.py RLOOAdvantageFn.__call__"
-]
+RLOO_FN = "trinity/algorithm/advantage_fn/rloo_advantage.py RLOOAdvantageFn.__call__"
 OAT_MATH = ["oat/experiment/run_math_rl.py .compute_monte_carlo_advantages"]
 oat_math = partial(calls.oat, places=OAT_MATH)
 tunix_old = partial(calls.tunix, untold=["flat"])
@@ -145,7 +143,7 @@ ADAPTERS: dict[tuple[str, str], tuple[Function, ...]] = {
         calls.trinity_task("grpo", GRPO, default=True, since="0.3"),
         calls.trinity_batch("grpo", GRPO, default=True, before="0.3"),
         calls.trinity_batch("grpo_verl", GRPO, since="0.3"),
-        calls.trinity_batch("rloo", RLOO, places=TRINITY_RLOO),
+        calls.trinity_batch("rloo", RLOO, places=[RLOO_FN]),
         calls.verl("grpo", GRPO, reached="grpo", default=True),
         calls.verl("rloo", RLOO, reached="rloo"),
     ),

@@ -34,12 +34,6 @@ def newest() -> tuple[dict[str, Any], ...]:
     return tuple(x for x in measured() if x["version"] == last[x["package"]])
 
 
-def versions(package: str) -> tuple[str, ...]:
-    """The measured releases of a package, oldest first."""
-    names = [line["version"] for line in measured() if line["package"] == package]
-    return tuple(dict.fromkeys(names))
-
-
 def releases() -> pandas.DataFrame:
     """Every measured release: a row for each function and setting, with a column
     for each law; `law_scale` and `law_missing` stand beside the settings `scale`

@@ -3,6 +3,11 @@
 Runs in the virtual environment of verl.txt; .ci/run makes it.
 """
 
+import re
+from pathlib import Path
+from types import SimpleNamespace
+from unittest.mock import MagicMock
+
 import numpy as np
 import pytest
 
@@ -16,7 +21,17 @@ from verl.trainer.ppo.core_algos import (  # noqa: E402
 
 import gradebook  # noqa: E402
 from gradebook.logs.log import check_log  # noqa: E402
-from gradebook.trainers.verl import step_of  # noqa: E402
+
+README = Path(gradebook.__file__).parent / "trainers" / "README.md"
+(RECIPE,) = re.findall(
+    r"^## verl\n.*?```python\n(.*?)```", README.read_text(), re.S | re.M
+)
+
+
+def follow(step, batch, **watching):
+    """Runs the recipe with the trainer's variables."""
+    trainer = SimpleNamespace(global_steps=step)
+    exec(RECIPE, {"batch": batch, "self": trainer, **watching})
 
 
 def data(by_std=True, rejected=False):
@@ -40,7 +55,7 @@ def data(by_std=True, rejected=False):
         "response_mask": mask,
         "advantages": advantages,
     }
-    return batch, {"uid": uid}
+    return SimpleNamespace(batch=batch, non_tensor_batch={"uid": uid})
 
 
 @pytest.mark.parametrize(
@@ -48,12 +63,11 @@ def data(by_std=True, rejected=False):
     [(True, {"estimator": "grpo"}), (False, {"estimator": "dr_grpo"})],
 )
 def test_the_recipe_records_what_verl_computes(tmp_path, by_std, declared):
-    batch, others = data(by_std)
+    batch = data(by_std)
     guard = gradebook.Guard(declared=declared, action="raise")
     with gradebook.Recorder(tmp_path, declared=declared, strict=True) as recorder:
         for step in range(3):
-            guard.step(step, **step_of(batch, others))
-            recorder.step(step, **step_of(batch, others))
+            follow(step, batch, guard=guard, recorder=recorder)
     verdict = check_log([tmp_path])
     assert verdict.verdict == "correct", verdict.sentence
 
@@ -61,10 +75,10 @@ def test_the_recipe_records_what_verl_computes(tmp_path, by_std, declared):
 def test_verl_compares_with_rows_that_were_rejected():
     """The bug that verl PR 6452 is about, in the function as released. The
     empty row must hold a reward that moves its siblings."""
-    batch, others = data(rejected=True)
+    batch = data(rejected=True)
     declared = {"estimator": "grpo", "counts": "length"}
     guard = gradebook.Guard(declared=declared, action="raise")
     with pytest.raises(gradebook.WrongAdvantages) as error:
-        guard.step(0, **step_of(batch, others))
+        follow(0, batch, guard=guard, recorder=MagicMock())
     named = gradebook.bug(error.value.finding.bug)
     assert named.trainer == "verl" and "tokens" in named.drops

@@ -52,9 +52,7 @@ def trainers() -> None:
     first, second, third = st.columns(3)
     names = list(dict.fromkeys(line["trainer"] for line in every))
     trainer = first.selectbox("Trainer", names, **ANY)
-    law = second.selectbox(
-        "Breaks the law", LAWS, format_func=TITLES.__getitem__, **ANY
-    )
+    law = second.selectbox("Breaks the law", list(TITLES.values()), **ANY)
     seen = {bug: load(bug).title for line in every for bug in line["bugs"]}
     shown = third.selectbox(
         "Shows the bug", sorted(seen), format_func=seen.__getitem__, **ANY
@@ -63,7 +61,7 @@ def trainers() -> None:
         line
         for line in every
         if trainer in (None, line["trainer"])
-        and (law is None or line["laws"][law] == "broken")
+        and (law is None or _strips(line)[law] == MARKS["broken"])
         and (shown is None or shown in line["bugs"])
     ]
     if not lines:

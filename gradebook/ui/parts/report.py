@@ -13,7 +13,7 @@ from gradebook.cases.scenario import Scenario, is_start
 from gradebook.cases.scenario import bug as record_of
 from gradebook.cases.schema import Source
 from gradebook.output.takehome import csv, pytest_file, scenario_file
-from gradebook.trainers.releases import measured, newest, versions
+from gradebook.trainers.releases import measured, newest
 from gradebook.ui.parts import words
 from gradebook.ui.parts.address import whole
 from gradebook.ui.parts.drafts import Draft
@@ -175,9 +175,12 @@ def _release(key: str, likely: Sequence[str] = ()) -> tuple[str, str]:
     first = packages.index((*likely, *packages)[0])
     trainer, release = st.columns(2)
     package = trainer.selectbox("Trainer", packages, first, key=key)
-    choices = [*reversed(versions(package))]
+    choices = [x["version"] for x in reversed(measured()) if x["package"] == package]
     chosen = release.selectbox(
-        "Version", choices, key=f"{key}-{package}", accept_new_options=True
+        "Version",
+        list(dict.fromkeys(choices)),
+        key=f"{key}-{package}",
+        accept_new_options=True,
     )
     return package, chosen or ""
 
