@@ -1,5 +1,4 @@
-"""`check_log`: files in, a verdict out; `check`: whole steps in, one row a step
-out."""
+"""`check_log`: files in, a verdict out; `check`: whole steps in, a row a step out."""
 
 from __future__ import annotations
 
@@ -28,7 +27,7 @@ from gradebook.logs.judging.verdict import (
 )
 from gradebook.logs.read.files import Source
 from gradebook.logs.read.log import NAMED, Log, read_files, read_frame, read_recording
-from gradebook.logs.trl import Reading, logged, read_as_trl
+from gradebook.logs.trl import ASSUMED, Reading, logged, read_as_trl
 
 if TYPE_CHECKING:
     from gradebook.logs.recording import Recording
@@ -53,13 +52,9 @@ def check_log(
 ) -> Verdict:
     """The verdict on a log: files, directories or uploads.
 
-    `columns` names columns by hand ({"reward": "score"}), `weights` are
-    the reward functions', `group_size` the rows per prompt, `places` the
-    decimals that advantages were rounded to, `declared` the settings that
-    the trainer was given ({"scale": "group"}). A recording says all of this
-    itself; what is given here counts before it. Where nothing fits, another
-    column that may name prompts is tried. Raises GradebookError for what cannot
-    be read at all.
+    The arguments are those of `check`; what is given here counts before what a
+    recording says. Where nothing fits, another column that may name prompts is
+    tried. Raises GradebookError for what cannot be read at all.
     """
     paths, tell = list(paths), progress or (lambda share, steps: None)
 
@@ -117,7 +112,7 @@ def pairs(parts: Iterable[str]) -> dict[str, str]:
 
 
 def _read(log: Log, declared: Mapping[str, object]) -> Verdict:
-    """The verdict before anything is judged: what reading the log told."""
+    """The verdict before anything is judged."""
     why = "broken steps" if log.broken_cells else "no steps"
     if "advantage" not in log.columns.role:
         why = "no advantages"
@@ -133,7 +128,7 @@ def _read(log: Log, declared: Mapping[str, object]) -> Verdict:
         "cannot tell",
         log,
         steps_read=log.broken_steps + len(missing),
-        columns=log.columns.shown(),
+        columns={**log.columns.role, "reward": " + ".join(log.columns.rewards)},
         files=tuple(Path(s.name).name for s in log.sources),
         declared=declared,
         broken=(*lacking, *problems, *cells)[:NAMED],
@@ -150,13 +145,12 @@ def _verdict(read: Verdict, reading: Reading, j: Judgement) -> Verdict:
     """The verdict with what was judged."""
     log, frame, ruler = read.log, j.frame, j.candidates.ruler
     steps = ruler.steps
-    if reading.asks_weights and j.verdict in BY_WEIGHTS:
+    if reading.why == ASSUMED and j.verdict in BY_WEIGHTS:
         frame = _without_weights(frame)
         j = replace(j, verdict="cannot tell", why="weights", frame=frame)
     first = frame[frame["verdict"].isin(OFF)][:1]
     fitting = frame[frame["verdict"] == j.verdict] if j.estimator else frame[:0]
     unchecked, unchecked_bugs = _unchecked(steps.has)
-    notes = _notes(log, reading.set_apart, ruler.advantage)
     bare = "advantage" not in steps.has
     return replace(
         read,
@@ -176,7 +170,7 @@ def _verdict(read: Verdict, reading: Reading, j: Judgement) -> Verdict:
         steps_judged=len(frame),
         steps_read=read.steps_read + len(frame),
         ties=ties_of(j),
-        notes=(*notes, *reading.notes, *unchecked_bugs),
+        notes=(*_notes(log, ruler.advantage), *reading.notes, *unchecked_bugs),
         near=near_miss(j),
         unchecked=unchecked,
         weights=reading.weights,
@@ -199,9 +193,10 @@ def check(
     `frame` has whole steps, one row a rollout, in the log's order. Names
     of columns are guessed; `columns` says otherwise ({"reward": "score"}).
     It may also be a recording, or a part of one (`Recording.split`), which
-    says by itself what it holds and what was declared.
-    `places` are the decimals that advantages were rounded to, `declared`
-    settings that the trainer was given ({"scale": "group"}).
+    says by itself what it holds and what was declared. `weights` are the reward
+    functions', `group_size` the rows per prompt, `places` the decimals that
+    advantages were rounded to, `declared` settings that the trainer was given
+    ({"scale": "group"}).
 
     Columns of the answer: step; verdict (correct, other, suspect, asks,
     cannot tell, none fits); bug, the suspect's name or ""; ties, the names
@@ -232,7 +227,7 @@ def check(
     reading = read_as_trl(log.table, log.columns, weights, group_size)
     steps = logged(log.table, log.columns, reading)
     answer = by_step(ruler_of(steps, log.types, places), asked)
-    return _without_weights(answer) if reading.asks_weights else answer
+    return _without_weights(answer) if reading.why == ASSUMED else answer
 
 
 def _without_weights(frame: pd.DataFrame) -> pd.DataFrame:
@@ -241,18 +236,14 @@ def _without_weights(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.assign(verdict=verdict)
 
 
-def _notes(log: Log, set_apart: int, rounding: Rounding) -> list[str]:
-    """What of a log is not judged, what was brought together, and what is
-    allowed for."""
+def _notes(log: Log, rounding: Rounding) -> list[str]:
+    """What is not judged, was brought together, or is allowed for."""
     steps = count(log.broken_steps, "step is", "steps are")
     if log.without:
         steps = f"all {count(log.without, 'row')} of these prompts are"
     notes = {
         f"{log.broken_files} of {count(len(log.sources), 'file')} could not be read to"
         " the end; the others are checked.": log.broken_files,
-        f"{count(set_apart, 'row belongs', 'rows belong')} to an evaluation among the"
-        " training rows, or to a group that it cut short; they are set apart and not"
-        " judged.": set_apart,
         "Advantages differ between the tokens of a row; the mean over its unmasked"
         " tokens is judged.": log.recording and log.recording.parts["by_token"].any(),
         "The rows of a step are not next to each other in this log. They were grouped"
@@ -268,11 +259,9 @@ def _notes(log: Log, set_apart: int, rounding: Rounding) -> list[str]:
 
 
 def _unchecked(has: frozenset[str]) -> tuple[str, list[str]]:
-    """One line that names the columns that would let more be checked, and
-    the full list."""
-    unchecked = [
-        b for b in map(bug, BUGS) if not (b.in_advantages and can_show(b, has))
-    ]
+    """One line that names the columns that would let more be checked; the list."""
+    bugs = map(bug, BUGS)
+    unchecked = [b for b in bugs if not (b.in_advantages and can_show(b, has))]
     no_trace = "It leaves no trace in advantages; that"
     lines = [
         f"Not checked: {b.title}. {'That' if b.in_advantages else no_trace} needs"

@@ -27,8 +27,8 @@ class Recording:
     `frame` is called.
 
     parts     where the rows of each step and rank stand, in order: step, rank,
-              source, batch (its number in that stream), rows; ranks, session,
-              written and by_token are as the recorder wrote them
+              source, batch (its number in that stream), rows; the others are as
+              the recorder wrote them
     declared  what the trainer was configured with
     types     column -> the float type that the trainer handed over, the
               coarsest one where steps differ

@@ -17,6 +17,7 @@ import numpy as np
 
 from gradebook.core.errors import refuse
 from gradebook.core.lazy_pandas import pd
+from gradebook.logs.judging.verdict import count
 from gradebook.logs.logged_steps import LoggedSteps, to_logged
 from gradebook.logs.read.columns import Columns
 
@@ -51,23 +52,12 @@ class Reading:
     why: str = GIVEN
     notes: tuple[str, ...] = ()
 
-    @property
-    def set_apart(self) -> int:
-        """How many rows are of evaluation, or of a group that it cut short."""
-        return 0 if self.training is None else int((~self.training).sum())
-
-    @property
-    def asks_weights(self) -> bool:
-        """The weights are assumed, and the rows do not confirm them."""
-        return self.why == ASSUMED
-
 
 def logged(table: pd.DataFrame, columns: Columns, reading: Reading) -> LoggedSteps:
-    """A canonical table under a reading, without rows of evaluation, its
-    groups cut by position where TRL does so or the log names no prompt. A row's
-    reward is the weighted sum of the functions'; one that gave none (NaN) adds
-    nothing, as in TRL. Raises GradebookError for a log of neither prompts nor a
-    group size."""
+    """A canonical table under a reading, without rows of evaluation, its groups cut
+    by position where TRL does so or the log names no prompt. A function that gave no
+    reward (NaN) adds nothing, as in TRL. Raises GradebookError for a log of neither
+    prompts nor a group size."""
     if reading.training is not None:
         table = table[reading.training]
     if columns.by_place or "prompt" not in table:
@@ -132,6 +122,12 @@ def read_as_trl(
         shown = share == 1 and (best.group_size != 2 or best.why == SOLVED)
         reading = best if settled or shown else reading
     size, notes = reading.group_size, []
+    if reading.training is not None:
+        apart = count(int((~reading.training).sum()), "row belongs", "rows belong")
+        notes.append(
+            f"{apart} to an evaluation among the training rows, or to a group that it"
+            " cut short; they are set apart and not judged."
+        )
     if len(names) > 1:
         pairs = zip(reading.weights, names)
         terms = " + ".join(f"{weight:g} {name}" for weight, name in pairs)

@@ -102,7 +102,7 @@ def test_rows_of_evaluation_and_the_group_that_they_cut_short_are_set_apart(
     frame["prompt"] = [*prompts.replace(" ", "")]
     frame = frame.assign(completion="", right=0.5, advantage=0.0)
     columns = guessed([*frame], ["step", "right", "advantage"])
-    reading = read_as_trl(canonical(frame, columns)[0], columns)
+    reading = read_as_trl(canonical(frame, columns), columns)
     if apart is None:
         assert reading.training is None
     else:

@@ -8,6 +8,7 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -27,11 +28,9 @@ GROUP_IDS = ("uid", "group_id", "group", "group_index")
 TRL_ROLES = ("step", "prompt", "advantage")
 """What TRL's own columns can be; next to them stand reward functions and
 whatever these log, under any name."""
-IDS = {*NAMES["prompt"], *NAMES["step"]}
-"""Names of numbers that are no rewards."""
-VERL = {"prompt": "uid", "advantage": "advantages", "mask": "response_mask"}
 VERL_REWARDS = {"token_level_rewards", "token_level_scores"}
-"""What columns of these names are where they stand together: verl's."""
+VERL = {"uid", "advantages", "response_mask", *VERL_REWARDS}
+"""verl's own names, where they stand together."""
 UNKNOWN = -(2**62)
 """The step of a row that names none."""
 EMPTY = "an empty cell"
@@ -68,12 +67,7 @@ class Columns:
 
     @property
     def used(self) -> tuple[str, ...]:
-        """The columns that are read, each once."""
         return tuple(dict.fromkeys((*self.role.values(), *self.rewards)))
-
-    def shown(self) -> dict[str, str]:
-        """Role -> the log's own name, for a person."""
-        return {**self.role, "reward": " + ".join(self.rewards)}
 
     def types(self, frame: pd.DataFrame) -> dict[str, str]:
         """How a log's rewards and advantages are stored, "" where functions differ."""
@@ -143,7 +137,8 @@ def guessed(
         # ids of problems.
         first, last = names.index("completion") + 1, names.index("advantage")
         between = names[first:last] if first <= last else names
-        others = {*role.values(), *(n for n in names if plain(n) in IDS)}
+        ids = {*NAMES["prompt"], *NAMES["step"]}
+        others = {*role.values(), *(n for n in names if plain(n) in ids)}
         rewards = [n for n in between if n in numbers and n not in others]
     if not rewards and named_reward:
         rewards = [named_reward]
@@ -156,7 +151,7 @@ def guessed(
     if by_place:
         trusted |= {*TRL_ROLES, "reward"}
     elif {*names} >= {"uid", "advantages"} and VERL_REWARDS & {*names}:
-        trusted |= {r for r, name in VERL.items() if role.get(r) == name}
+        trusted |= {r for r, name in role.items() if name in VERL}
         trusted |= {"reward"} if {*rewards} <= VERL_REWARDS else set()
     tried = {*by_row, role.get("prompt")}
     retry = "prompt" not in trusted and not tried.issuperset(prompts)
@@ -164,9 +159,12 @@ def guessed(
     return Columns(role, tuple(rewards), by_place, frozenset(trusted), more)
 
 
-def canonical(frame: pd.DataFrame, columns: Columns) -> tuple[pd.DataFrame, Broken]:
-    """The canonical columns of a log's rows, the reward functions as "reward 0",
-    "reward 1", .., and the cells that cannot be used."""
+def canonical(
+    frame: pd.DataFrame, columns: Columns, file: str = "", bad: Broken | None = None
+) -> pd.DataFrame:
+    """The canonical columns of a file's rows, of step 0 where it names none; the reward
+    functions as "reward 0", "reward 1", ..; `broken` is the error of a row that
+    cannot be used, `bad` of a line that could not be read."""
     broken: Broken = {}
     of = {role: frame[name] for role, name in columns.role.items()}
     # A row without a reward is no mistake where functions are summed, or
@@ -229,19 +227,22 @@ def canonical(frame: pd.DataFrame, columns: Columns) -> tuple[pd.DataFrame, Brok
     if "steps" in table and "kept_steps" in table:
         more = table["kept_steps"] > table["steps"]
         _refuse(of["kept_steps"], more, "at most the row's steps", broken)
-    return pd.DataFrame(table, index=frame.index), broken
+    table.setdefault("step", np.zeros(len(frame), dtype="int64"))
+    errors = {
+        line: error.at(file=Path(file).name, line=line)
+        for line, error in {**broken, **(bad or {})}.items()
+    }
+    rows = pd.DataFrame(table, index=frame.index)
+    return rows.assign(broken=pd.Series(errors, dtype=object))
 
 
 def _refuse(column: pd.Series, rows: np.ndarray, expected: str, to: Broken) -> None:
-    """Notes that the cells of `rows`, bool [R], are not what was expected."""
+    """Notes that the cells of `rows`, bool [R], are something else."""
     wrong = column[rows]
     for (line, cell), empty in zip(wrong.items(), _empty(wrong)):
         text, key = EMPTY if empty else shown(cell, 40), str(column.name)
         error = GradebookError(key=key, line=line, expected=expected, found=text)
         to.setdefault(line, error)
-
-
-# Reading a column
 
 
 def _type(column: pd.Series) -> str:
@@ -298,7 +299,6 @@ def _number(cell: Any) -> float:
 
 
 def _numbers(column: pd.Series) -> np.ndarray:
-    """float64 [R], NaN for what is no number."""
     if column.dtype.kind in "fiub":
         return np.array(column, dtype="float64")
     return _each(column, _number)

@@ -1,6 +1,5 @@
-"""Files as data frames, and what is refused of them. A log is data: nothing in it
-is executed or unpickled. The index of a frame is the line in the file, from 1; in
-Parquet it is the row.
+"""Files as data frames, and what is refused of them. Nothing in a log is executed or
+unpickled. A frame's index is the line in the file, from 1; in Parquet it is the row.
 """
 
 from __future__ import annotations
@@ -20,12 +19,8 @@ from gradebook.core.lazy_pandas import pd
 from gradebook.logs.read.columns import Broken, Columns
 
 ENDINGS = {
-    ".csv": "csv",
-    ".tsv": "csv",
-    ".txt": "csv",
-    ".jsonl": "json",
-    ".ndjson": "json",
-    ".json": "json",
+    **dict.fromkeys((".csv", ".tsv", ".txt"), "csv"),
+    **dict.fromkeys((".jsonl", ".ndjson", ".json"), "json"),
     ".parquet": "parquet",
     ".arrows": "recording",
 }
@@ -252,7 +247,6 @@ def _json(source: Source, choose: Choose) -> tuple[pd.DataFrame, Broken]:
 
 
 def _parsed(text: bytes) -> Any:
-    """The value, or the error."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:

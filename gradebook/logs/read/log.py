@@ -12,15 +12,8 @@ import numpy as np
 
 from gradebook.core.errors import GradebookError
 from gradebook.core.lazy_pandas import pd
-from gradebook.logs.read.columns import (
-    EMPTY,
-    NAMES,
-    UNKNOWN,
-    Broken,
-    Columns,
-    canonical,
-    guessed,
-)
+from gradebook.logs.read import columns as reading
+from gradebook.logs.read.columns import Columns, canonical, guessed
 from gradebook.logs.read.files import LOGS, Source, read_rows, sources
 
 if TYPE_CHECKING:
@@ -75,7 +68,7 @@ class Log:
         bad = table["broken"].notna().to_numpy()
         errors = table.pop("broken")[bad].tolist()
         advantage = self.columns.role.get("advantage")
-        empty = [e for e in errors if (e.key, e.found) == (advantage, EMPTY)]
+        empty = [e for e in errors if (e.key, e.found) == (advantage, reading.EMPTY)]
         self.rows, self.empty_advantages = len(table), len(empty)
         self.broken_cells, self.broken = len(errors), errors[:NAMED]
         step = table["step"].to_numpy()
@@ -86,7 +79,7 @@ class Log:
             self.without = int(out.sum())
         else:
             # A broken row that names no step may be of the one before or after.
-            unknown = step == (UNKNOWN if step.dtype.kind in "iu" else "")
+            unknown = step == (reading.UNKNOWN if step.dtype.kind in "iu" else "")
             near = near if (bad & unknown).any() else bad
             touched = pd.unique(step[near & ~unknown])
             self.broken_steps = len(touched)
@@ -108,12 +101,12 @@ def pasted(text: str) -> Source:
 def read_files(
     paths: Iterable[str | Path | Source],
     columns: Mapping[str, str] | None = None,
-    progress: Progress | None = None,
+    progress: Progress = lambda share: None,
     by_row: tuple[str, ...] = (),
 ) -> Log:
     """The log in these files, folders or uploads; the header of the first file that
     can be read decides the columns, but for those that `columns` names. `progress`
-    is called with the share of the bytes that are read. A column that is different
+    is called with the share of the files that are read. A column that is different
     on every row, as those of `by_row` are, names prompts only where no other may.
     Raises GradebookError when no file can be read.
     """
@@ -140,7 +133,7 @@ def read_files(
 
     errors: list[GradebookError] = []
     types: dict[str, str] = {}
-    total, read, tables = max(sum(s.size for s in files), 1), 0, []
+    tables = []
     for number, source in enumerate(files):
         try:
             frame, bad = read_rows(source, choose)
@@ -149,14 +142,12 @@ def read_files(
         else:
             assert chosen is not None
             types = types or chosen.types(frame)
-            table = _table(frame, chosen, source.name, bad)
+            table = canonical(frame, chosen, source.name, bad)
             if "step" not in chosen.role and len(files) > 1:  # a file is one
                 digits = re.findall(r"[0-9]+", Path(source.name).stem)
                 table["step"] = int(digits[-1][-15:]) if digits else number
             tables.append(table)
-        read += source.size
-        if progress is not None:
-            progress(read / total)
+        progress((number + 1) / len(files))
     if chosen is None or not tables:
         raise errors[0]
     if len({table["step"].dtype.kind for table in tables}) > 1:
@@ -167,20 +158,6 @@ def read_files(
     if chosen.by_row and log.table["prompt"].is_unique:
         return read_files(files, columns, progress, chosen.by_row)
     return log
-
-
-def _table(
-    frame: pd.DataFrame, columns: Columns, file: str = "", bad: Broken | None = None
-) -> pd.DataFrame:
-    """Rows of a file in canonical columns, of step 0 where it names none; `broken`
-    is the error of a row that cannot be used."""
-    table, broken = canonical(frame, columns)
-    errors = {
-        line: error.at(file=Path(file).name, line=line)
-        for line, error in {**broken, **(bad or {})}.items()
-    }
-    step = table.get("step", 0)
-    return table.assign(step=step, broken=pd.Series(errors, dtype=object))
 
 
 def told_apart(table: pd.DataFrame) -> tuple[pd.DataFrame, int]:
@@ -196,10 +173,8 @@ def told_apart(table: pd.DataFrame) -> tuple[pd.DataFrame, int]:
     head = np.flatnonzero(np.diff(code, prepend=-1))
     runs = pd.DataFrame({"step": code[head], "rows": np.diff([*head, len(code)])})
     again = runs["step"].duplicated(keep=False)
-    if not again.any() or (runs["rows"] == 1).all():
-        return table, 0
-    size = runs["rows"].groupby(again).median()
-    if not again.all() and size[True] < WHOLE * size[False]:
+    size, whole = runs["rows"][again].median(), runs["rows"][~again].median()
+    if not again.any() or (runs["rows"] == 1).all() or size < WHOLE * whole:
         return table, 0
     compared = table.drop(columns="step") if again.all() else table.filter(["prompt"])
     marks = pd.util.hash_pandas_object(compared, index=False).to_numpy()
@@ -208,9 +183,8 @@ def told_apart(table: pd.DataFrame) -> tuple[pd.DataFrame, int]:
         return table, 0
     time = runs.groupby("step").cumcount()
     ends = np.array(["", " (again)", *(f" (again {n})" for n in range(2, len(runs)))])
-    ends = ends[time].astype(object).repeat(runs["rows"])
-    names = table["step"].astype(str).to_numpy(dtype=object) + ends
-    return table.assign(step=names), runs["step"][time > 0].nunique()
+    names = table["step"].astype(str) + ends[time].repeat(runs["rows"])
+    return table.assign(step=names.astype(object)), runs["step"][time > 0].nunique()
 
 
 def read_frame(frame: pd.DataFrame, columns: Mapping[str, str] | None = None) -> Log:
@@ -220,7 +194,7 @@ def read_frame(frame: pd.DataFrame, columns: Mapping[str, str] | None = None) ->
     frame = frame.reset_index(drop=True).set_axis(names, axis=1)
     numbers = [name for name in frame if frame[name].dtype.kind in "fiub"]
     chosen = guessed(names, numbers, columns)
-    table = _table(frame, chosen)
+    table = canonical(frame, chosen)
     row = table["broken"].first_valid_index()
     if row is not None:
         raise table["broken"][row].at(line=None, row=row)
@@ -236,10 +210,10 @@ def read_recording(
 ) -> Log:
     """A recording, or a part of one, as a log."""
     names = recording.columns
-    as_written = {role: role if role in names else "" for role in NAMES}
+    as_written = {role: role if role in names else "" for role in reading.NAMES}
     chosen = guessed(names, names, {**as_written, **(columns or {})})
     log = Log(files, chosen, recording.types, recording)
     frame = recording.frame()
     if len(frame):
-        log.take(_table(frame[[*chosen.used]], chosen, "the recording"))
+        log.take(canonical(frame[[*chosen.used]], chosen, "the recording"))
     return log
