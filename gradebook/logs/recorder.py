@@ -10,11 +10,11 @@ import os
 import time
 import warnings
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from numbers import Integral
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -75,7 +75,7 @@ class StepRows:
         return len(self.columns["reward"])
 
 
-class Recorder:
+class Recorder(AbstractContextManager["Recorder"]):
     """Records the rows of each training step. One for each process.
 
     folder    where the files go; several processes may share it
@@ -127,7 +127,6 @@ class Recorder:
         )
         self._writer: Any = None
         self._schema: Any = None  # of the writer's stream
-        self._streams = 0
         self._warned = False
 
     def step(self, step: int, **columns: Any) -> None:
@@ -151,9 +150,6 @@ class Recorder:
         with self._going_on("close"):
             self._end_stream()
 
-    def __enter__(self) -> Self:
-        return self
-
     def __exit__(self, *_: object) -> None:
         self.close()
 
@@ -162,6 +158,7 @@ class Recorder:
         import pyarrow as pa  # a guard does without
 
         columns: dict[str, Any] = dict(rows.columns)
+        written = time.time_ns()
         rank, session = self._facts.rank, self._facts.session
         if self.prompts == "per rank":
             labels = columns["prompt"].tolist()
@@ -179,12 +176,10 @@ class Recorder:
         if self._writer is None or not schema.equals(self._schema, check_metadata=True):
             self._end_stream()
             self.folder.mkdir(parents=True, exist_ok=True)
-            name = f"rank{rank:05d}-{session}-{self._streams:05d}.arrows"
-            self._streams += 1
+            name = f"rank{rank:05d}-{session}-{written}.arrows"
             # Without a buffer: what is written survives the process.
             self._writer = pa.ipc.new_stream(str(self.folder / name), schema)
             self._schema = schema
-        written = time.time_ns()
         of_step = StepFacts(step=rows.step, written=written, by_token=rows.by_token)
         # A stream is given up where a write ends in the middle of a batch.
         writer, self._writer = self._writer, None
