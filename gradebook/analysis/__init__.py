@@ -1,2 +1,1 @@
-"""What is computed from a case: the comparison of both engines, laws,
-challenges, influence, formulas and shrinking."""
+"""What is computed from a case: comparison, laws, challenges, formulas, shrinking."""

@@ -24,8 +24,7 @@ from gradebook.engine.segments import by_group
 
 
 class Attempt:
-    """A state of a scenario, and its changes from the case as it came. Engines run
-    when they are asked for."""
+    """A state and its changes from the case as it came. Engines run when asked for."""
 
     def __init__(self, now: State, comparison: Comparison | None):
         self.bug, self.batch = swap(now.scenario.bug), now.batch()

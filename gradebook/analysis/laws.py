@@ -33,13 +33,12 @@ class Change:
     """A changed training step, and what its rows must have.
 
     what      the change in words, '' for the step as it is
-    step      the changed step; a row that is added has a new number
+    step      the changed step
     due       by number of each row that is looked at, the value it must have;
               None: the one it had
     times     what a value that is kept is multiplied by
     slack     the share of a value that eps may account for
     total     the sum of the rows is looked at, which must be 0
-    settings  settings that change
     """
 
     what: str

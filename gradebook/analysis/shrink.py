@@ -1,8 +1,5 @@
-"""A batch reduced to the smallest one that still shows its bug.
-
-Greedy delta debugging in a fixed order: rows in ever smaller blocks, then
-tokens and flags, then rounder numbers, until nothing can go.
-"""
+"""A batch reduced to the smallest one that still shows its bug, by greedy delta
+debugging: rows in ever smaller blocks, then tokens and flags, then rounder numbers."""
 
 import math
 from collections.abc import Iterator

@@ -19,7 +19,7 @@ from typing import Any
 from gradebook.cases.scenario import Scenario
 from gradebook.cases.schema import check_index
 from gradebook.cases.state import State, read_setting, said, start
-from gradebook.cases.table import WIDEST, Table
+from gradebook.cases.table import WIDEST
 from gradebook.core.errors import GradebookError, choice, refuse
 from gradebook.core.formatting import counted
 
@@ -106,7 +106,8 @@ def _laid(
         for down, line in enumerate(block)
         for header, cell in zip(headers, line)
     }
-    return _under(state, state.table.extended(rows).with_cells(cells))
+    table = state.table.extended(rows).with_cells(cells)
+    return select(replace(state, table=table), state.row)
 
 
 def _block(text: str) -> list[list[str]]:
@@ -125,11 +126,11 @@ def set_width(state: State, tokens: int) -> State:
     if not state.table.width or not least <= tokens <= WIDEST:
         expected = f"{least} to {WIDEST} tokens, in a table with a mask"
         raise refuse(expected, tokens, "width")
-    return _under(state, state.table.resized(tokens))
+    return replace(state, table=state.table.resized(tokens))
 
 
 def show_every_column(state: State) -> State:
-    return _under(state, state.table.with_every_column())
+    return replace(state, table=state.table.with_every_column())
 
 
 def select(state: State, row: int) -> State:
@@ -141,10 +142,6 @@ def set_setting(state: State, name: str, typed: Any) -> State:
     """Another setting, as typed: text, an option, or True or False."""
     value = read_setting(choice(name, state.settings, "setting"), typed)
     return replace(state, settings=replace(state.settings, **{name: value}))
-
-
-def _under(state: State, table: Table) -> State:
-    return select(replace(state, table=table), state.row)
 
 
 def _check_row(state: State, row: int) -> None:

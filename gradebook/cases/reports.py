@@ -1,10 +1,8 @@
 """Bug or not: reports to judge, real bugs among false alarms.
 
-A false alarm looked like a bug and was none: scenarios/alarms/<name>.toml holds
-the report with the batch that settles it, whose numbers
-gradebook.analysis.evidence computes. A seed decides which reports are drawn and in
-which order, so a link with the seed replays the game. Nothing in the seed says
-which report is a bug.
+A false alarm looked like a bug and was none: scenarios/alarms/<name>.toml holds the
+report with the batch that settles it, and analysis.evidence computes its numbers. A
+seed decides which reports are drawn, in which order; it does not say which is a bug.
 """
 
 import hashlib

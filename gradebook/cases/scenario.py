@@ -226,13 +226,10 @@ def by_stage() -> dict[str, tuple[str, ...]]:
     return {s: tuple(n for n in BUGS if bug(n).stage == s) for s in STAGES}
 
 
-# What a draft, the board and a link need of a case that is no bug's scenario
-
-
 @dataclass(frozen=True, eq=False)
 class PlainCase(schema.Part):
-    """A batch with its name and title. `bugs` are those of the faulty engine, and
-    `controls` the settings that the page has widgets for."""
+    """What a draft, the board and a link need of a case that is no bug's scenario.
+    `bugs` are those of the faulty engine, `controls` the settings with a widget."""
 
     name: str
     title: str

@@ -42,8 +42,6 @@ class Part:
     )
 
 
-# Reading
-
 T = TypeVar("T")
 adapter = cache(TypeAdapter)
 
@@ -87,9 +85,6 @@ def read_part(part: type[T], path: Path, /, **others: Any) -> T:
     except (ValueError, RecursionError) as error:
         problem = GradebookError(expected="TOML in UTF-8", found=str(error))
     raise problem.inside(str(path))
-
-
-# Types
 
 
 def one_of(*options: str) -> AfterValidator:

@@ -1,9 +1,5 @@
-"""Everything a learner can change on a page, as one value.
-
-A state is never changed, only replaced: undo is going back to an older one,
-and a link is a state written down. A state on a page is a valid batch: an edit
-that makes none is refused (gradebook.cases.edits).
-"""
+"""Everything a learner can change on a page, as one value: undo goes back to an older
+state, and a link is a state written down. On a page it is always a valid batch."""
 
 import tomllib
 from collections.abc import Mapping

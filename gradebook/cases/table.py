@@ -1,8 +1,5 @@
-"""The editable batch: an immutable table of cells as people type them.
-
-Every cell can be read: one that cannot is refused where it enters the table.
-Every edit makes a new table that shares the columns it did not touch.
-"""
+"""The editable batch: an immutable table of cells as people type them. A cell that
+cannot be read is refused where it enters the table."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
