@@ -76,9 +76,6 @@ def apply_solution(state: State, changes: Sequence[case.Change]) -> State:
     return edits.select(replace(state, table=table, settings=settings), state.row)
 
 
-# The five kinds of conditions
-
-
 def rows_of(rows: tuple[int, ...] | str, batch: Batch) -> list[int]:
     if not isinstance(rows, str):
         return [row for row in rows if row < batch.rows]

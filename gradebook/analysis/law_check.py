@@ -7,10 +7,9 @@ judge("shift", values, [step], Settings(), exact).answer  # 'holds'
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from inspect import getdoc
 from operator import itemgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
@@ -30,8 +29,7 @@ LARGEST_ROUNDING = 0.01
 """Where rounding may move an advantage by more, a law cannot be tested."""
 
 
-@dataclass(frozen=True)
-class Outcome:
+class Outcome(NamedTuple):
     """A law's answer on a step: HOLDS, BROKEN, REFUSED, BY_CONVENTION or NOT_MEASURED,
     and why. Where it is broken, the change that shows it, the row's number (the first
     one's of a sum), the value that is due, and the value there."""

@@ -33,7 +33,6 @@ class Change:
     """A changed training step, and what its rows must have.
 
     what      the change in words, '' for the step as it is
-    step      the changed step
     due       by number of each row that is looked at, the value it must have;
               None: the one it had
     times     what a value that is kept is multiplied by

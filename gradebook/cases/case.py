@@ -23,8 +23,6 @@ from gradebook.core.columns import COLUMNS
 from gradebook.core.errors import GradebookError, choice, refuse
 from gradebook.core.settings import Settings
 
-# Challenges, which gradebook.analysis.challenges judges
-
 
 @dataclass(frozen=True)
 class Edits(Part):

@@ -184,14 +184,10 @@ def combinations() -> tuple[Scenario, ...]:
     return tuple(map(_read, sorted(FOLDER.glob("sandbox/*-with_*.toml"))))
 
 
-# The record of a bug: its stage comes from gradebook/bugs/<bug>.py, all else from the
-# bug's own file scenarios/<bug>.toml. No other module names a bug.
-
-
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Bug(Swap, parts.Record, Reported):
-    """A bug: its stage, both functions, its engine, what is known of it, and the
-    settings on its page."""
+    """A bug: its stage, functions and engine from gradebook/bugs, and from its scenario
+    what is known of it, with the settings on its page."""
 
     controls: tuple[str, ...]
 
@@ -246,12 +242,8 @@ class PlainCase(schema.Part):
         return cast(Scenario, self)
 
 
-# The sandbox's starts: every scenario, and a blank batch, each with every setting a
-# control
-
-
 SANDBOX = "sandbox"
-"""The page, and the blank start; 'sandbox-<scenario>' are the others."""
+"""The page, and its blank start; 'sandbox-<scenario>' are the others."""
 
 
 def starts() -> tuple[str, ...]:
@@ -267,8 +259,8 @@ def is_start(name: str) -> bool:
 
 @cache
 def case(name: str) -> Scenario:
-    """A start of the sandbox or a shipped scenario, by its name. Raises
-    GradebookError as `load` does."""
+    """A start of the sandbox, with every setting a control, or a shipped scenario, by
+    its name. Raises GradebookError as `load` does."""
     if not is_start(name):
         return load(name)
     stem = "blank" if name == SANDBOX else name.removeprefix(f"{SANDBOX}-")

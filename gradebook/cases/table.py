@@ -88,8 +88,6 @@ class Table:
                 ordered[name] = cells[name]
         return cls(ordered)
 
-    # Looking
-
     def __len__(self) -> int:
         return len(self.cells["prompt"])
 
@@ -133,8 +131,6 @@ class Table:
     def batch(self, settings: Settings) -> Batch:
         """Raises GradebookError where the table makes no batch."""
         return Batch(**self.values(), settings=settings)
-
-    # Changing
 
     def with_cells(self, cells: Mapping[tuple[int, str], Any]) -> Self:
         """Other cells, by row, and by header or column."""
