@@ -149,14 +149,12 @@ class LoggedSteps:
 
 def to_logged(table: Mapping[str, Any] | pd.DataFrame) -> LoggedSteps:
     """Canonical columns, their cells checked and the rows of a step together, as
-    logged steps. Raises GradebookError for a log without prompts, or without rows."""
+    logged steps, of one row or more. Raises GradebookError without prompts."""
     cells = {name: np.asarray(table[name]) for name in table}
     if "prompt" not in cells:
         expected = "a column of prompts or group ids, or a group size"
         raise GradebookError(key="prompt", expected=expected, found="none")
     rows = len(cells["reward"])
-    if not rows:
-        raise GradebookError(key="reward", expected="rows", found="none")
     names = cells.get("step", np.zeros(rows, dtype="int64"))
     step, prompt = codes(names), codes(cells["prompt"])
     columns = {

@@ -161,8 +161,8 @@ def _whole(candidates: Candidates, at: np.ndarray) -> Judgement:
 def _one_change(
     candidates: Candidates, at: np.ndarray
 ) -> tuple[int, Reading, Reading] | None:
-    """A step of `at`, and the readings that fit up to it and from there on; None
-    where one change in the run does not explain it."""
+    """The step of `at` where one change explains the run, and the readings before
+    it and from there on."""
     good = {r: f.good[at] for r, f in candidates.readings.items()}
     runs_on = {r: int(np.argmin(np.append(g, False))) for r, g in good.items()}
     first = min(good, key=lambda r: (-runs_on[r], plainness(r)), default=None)
@@ -174,8 +174,7 @@ def _one_change(
 
 
 def _decided(whole: Judgement, at: np.ndarray) -> Judgement:
-    """The verdict on the steps `at` from what was found to fit: the first of these
-    that explains them. `whole` is the one on the log that they are of."""
+    """The first verdict that explains the steps `at`; `whole` is their log's."""
     return (
         _fits(whole, at, WRITTEN)
         or _suspected(whole, at)
@@ -185,9 +184,8 @@ def _decided(whole: Judgement, at: np.ndarray) -> Judgement:
 
 
 def _fits(whole: Judgement, at: np.ndarray, most: int) -> Judgement | None:
-    """Readings fit: correct, other, or a question. Those that the whole log is
-    named by come first, or in their absence an exact fit before one within the
-    base."""
+    """Readings fit: correct, other, or a question. First come those that the whole
+    log is named by; without such, exact fits."""
     candidates, asked = whole.candidates, whole.candidates.asked
     fits, fitting = candidates.readings, candidates.fitting(at, most)
     if not fitting:
@@ -229,9 +227,8 @@ def _fits(whole: Judgement, at: np.ndarray, most: int) -> Judgement | None:
 
 
 def conditions_of(candidates: Candidates, at: np.ndarray) -> tuple[Suspect, ...]:
-    """A suspect of each bug that fits all the steps `at` while the correct
-    engine under its settings does not: what these numbers would be, if those
-    settings were asked for."""
+    """What these numbers would be, if its settings were asked for: a suspect of each
+    bug that fits all the steps `at` where its correct engine does not."""
     chosen: dict[str, Suspect] = {}
     for suspect, lies in candidates.suspects.items():
         # Rounding is no other setting's computation.

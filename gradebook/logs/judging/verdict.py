@@ -203,10 +203,11 @@ def _matches(j: Judgement) -> str:
     titles = [t for t in dict.fromkeys(usual) if t != r.title][:3]
     if titles:
         first += f", or {' or '.join(titles)}, which gives the same numbers here"
-    rounding = {SCORES: "float32 rounding"}
-    if ruler.advantage:
-        rounding[WRITTEN] = f"rounding ({ruler.advantage.words})"
-    rounding[REWARDS] = f"the rewards' rounding ({ruler.reward.words})"
+    rounding = {
+        SCORES: "float32 rounding",
+        WRITTEN: f"rounding ({ruler.advantage.words})",
+        REWARDS: f"the rewards' rounding ({ruler.reward.words})",
+    }
     return first + (f", within {rounding[j.level]}" if j.level in rounding else "")
 
 
