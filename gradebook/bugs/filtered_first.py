@@ -22,9 +22,8 @@ def group(batch: Batch) -> Tensor:
     uneven = rows % size != 0
     if bool(uneven.any()):
         first = int(uneven.int().argmax())
-        problem = f"do not divide by the group size {int(size[first])}"
-        where = f"step {int(batch.step[step == first][0])}"
-        message = f"{where}: {int(rows[first])} rows {problem}"
+        where = f"step {int(batch.step[step == first][0])}: {int(rows[first])} rows"
+        message = f"{where} do not divide by the group size {int(size[first])}"
         raise GradebookError(message, steps=uneven)
     stride = torch.zeros_like(step)
     stride[left] = batch.select(left).place // size[step[left]]

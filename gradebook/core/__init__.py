@@ -4,7 +4,6 @@ from pathlib import Path
 
 PACKAGE = Path(__file__).parents[1]
 INSTALLED = PACKAGE / "_project"
-"""The wheel's copy of app.py, pages/ and scenarios/; pyproject.toml says what goes
-into it."""
+"""The wheel's part of PROJECT; pyproject.toml says what goes into it."""
 PROJECT = INSTALLED if INSTALLED.is_dir() else PACKAGE.parent
 """The folder that has app.py, pages/, scenarios/ and .streamlit/."""

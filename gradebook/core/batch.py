@@ -230,8 +230,7 @@ def _factorized(labels: Tensor) -> Tensor:
     return torch.from_numpy(codes(labels.numpy()))
 
 
-FEW = 4096
-"""Rows up to which Python itself numbers labels: without the import of pandas."""
+FEW = 4096  # rows up to which Python numbers labels, without the import of pandas
 
 
 def codes(labels: np.ndarray) -> np.ndarray:
@@ -247,9 +246,8 @@ def codes(labels: np.ndarray) -> np.ndarray:
 
 
 def read_cells(key: str, value: Any, rows: int) -> Any:
-    """The cells of a column, by its kind, [R] or [R, T]: labels and whole numbers as
-    int64, or labels as an array of strings; flags and masks as bool; numbers as
-    float32 or float64."""
+    """The cells of a column, [R] or [R, T]: whole numbers and labels as int64, or
+    labels as an array of strings; flags and masks as bool; else float32 or float64."""
     kind, least = ALL[key].kind, ALL[key].least
     cells: Any = _strings(key, value) if kind == "label" else None
     if cells is None:

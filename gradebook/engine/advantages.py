@@ -218,8 +218,7 @@ def whitened(
     Over the tokens of the step, or of the rows that share the number `of`,
     int64 [R]. The variance is the mean square about `mean`, float [R], by
     default their own, times S / (S - `whiten_ddof`), with S tokens (verl
-    masked_whiten, SkyRL).
-    Raises GradebookError for steps with too few tokens.
+    masked_whiten, SkyRL). Raises GradebookError for steps with too few.
     """
     if not batch.settings.whiten_tokens:
         return values
@@ -238,8 +237,7 @@ def whitened(
 
 
 def enough_tokens(batch: Batch, credited: Tensor) -> None:
-    """Raises GradebookError for the first step with too few tokens on credited
-    rows to whiten: fewer than 1 + `whiten_ddof`."""
+    """Raises GradebookError where a step's credited rows have too few tokens."""
     tokens = by_step(batch, credited).sum(batch.tokens)[1:]
     least = 1 + batch.settings.whiten_ddof
     short = tokens < least

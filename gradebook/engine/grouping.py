@@ -49,14 +49,12 @@ def counted(batch: Batch, credited: Tensor) -> Tensor:
 
 
 CONDITIONS = ("tokens", "end", "rollout")
-"""What a faulty `counted` stage can leave out: the row has tokens, it may
-end, it is the first such row of its rollout."""
+"""What a faulty `counted` stage can leave out."""
 
 
 @lru_cache
 def counted_without(dropped: frozenset[str]) -> Callable[..., Tensor]:
-    """The stage `counted` without some of the CONDITIONS. Without all three,
-    every row with a score counts."""
+    """The stage `counted` without some of the CONDITIONS."""
 
     def counted(batch: Batch, credited: Tensor) -> Tensor:
         """The row meets every condition that is not dropped. bool [R]."""

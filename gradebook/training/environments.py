@@ -1,6 +1,5 @@
 """The tasks that the small policies are trained on, as finite automata; and exact
-figures of a policy: expectations over all its rollouts, computed by dynamic
-programming over the automaton and not sampled.
+figures of a policy: expectations over all its rollouts, by dynamic programming.
 
 A policy is a float64 tensor [..., P, L, A] of chances. Letters in shapes:
 P prompts, L places, K states, A actions.
@@ -40,8 +39,7 @@ class Environment:
 
 
 WORDS = ((4, 3), (0, 2), (1, 2), (6, 3), (4, 5), (2, 0), (1, 5), (2, 4))
-"""Two of seven letters for each prompt. Prompts share letters, so they can learn from
-each other."""
+"""Two of seven letters for each prompt. Prompts learn from each other's letters."""
 
 
 def spell(free: int = 0, wrong: float = 0.0) -> Environment:
@@ -181,15 +179,14 @@ class Measure:
 
 
 def success(environment: Environment, policy: Tensor) -> Tensor:
-    """The chance that a rollout succeeds, mean over the prompts that can be
-    solved. float64 [...]."""
+    """The chance that a rollout succeeds, mean over solvable prompts. float64 [...]."""
     stops, _ = _rollout(environment, policy)
     return stops[..., environment.solvable, -1].mean(-1)
 
 
 def wasted_turns(environment: Environment, policy: Tensor) -> Tensor:
-    """The expected number of actions of a rollout, mean over the prompts
-    that cannot be solved. float64 [...]."""
+    """The expected number of actions of a rollout, mean over prompts that cannot be
+    solved. float64 [...]."""
     _, turns = _rollout(environment, policy)
     return turns[..., ~environment.solvable].mean(-1)
 

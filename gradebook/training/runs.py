@@ -34,8 +34,7 @@ Call = tuple[Any, ...]
 
 
 def serve() -> None:
-    """Answers pickled calls until the input ends: with the value, or the GradebookError
-    that tells why there is none."""
+    """Answers pickled calls with a value, or a GradebookError, until the input ends."""
     torch.set_num_threads(1)
     if hasattr(os, "nice"):
         os.nice(19)  # pages go before training

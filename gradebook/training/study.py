@@ -74,9 +74,6 @@ class Slider(Part):
         steps = range(round((self.most - self.least) / self.step) + 1)
         return [round(self.least + step * self.step, 6) for step in steps]
 
-    def nearest(self, value: float) -> float:
-        return min(self.values, key=lambda stop: abs(stop - value))
-
 
 @dataclass(frozen=True, kw_only=True)
 class Study(Part):
@@ -197,8 +194,7 @@ def effect(correct: Sequence[float], faulty: Sequence[float]) -> Effect:
 
 
 def t_quantile(level: float, freedom: int) -> float:
-    """Student's t, by the expansion about the normal distribution
-    (Abramowitz and Stegun 26.7.5); within 0.005 from 5 degrees on."""
+    """Student's t (Abramowitz and Stegun 26.7.5), within 0.005 from 5 degrees on."""
     z = NormalDist().inv_cdf(level)
     first = (z**3 + z) / 4
     second = (5 * z**5 + 16 * z**3 + 3 * z) / 96

@@ -132,8 +132,7 @@ class Training:
         self.optimizer.step()
 
     def batch(self, luck: Luck) -> tuple[Batch, Tensor]:
-        """The batch that the engine trains on, and its log-probabilities
-        with their history, float64 [R, T]."""
+        """The engine's batch, and its logp with their history, float64 [R, T]."""
         conditions, policy = self.conditions, self.logits().log_softmax(-1)
         sampler = policy.detach()
         finite = sampler.flatten(1).isfinite().all(-1)
@@ -192,9 +191,8 @@ class Training:
 
 
 def _pieces(mask: Tensor, logit: Tensor, cut: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Rollouts with mask and logits [R, T] as rows: one that is `cut`, bool [R], has a
-    row for each of its tokens, the others one. int64 [R'] the rollout of each row, and
-    the rows' mask and logits, [R', T'], where T' is 1 if all are cut."""
+    """Rollouts as rows: one that is `cut`, bool [R], has a row for each token. int64
+    [R'] the rollout of each row, and the rows' mask and logits, [R', T']."""
     begins = mask.clone()
     begins[~cut, 1:] = False
     rollout, token = begins.nonzero(as_tuple=True)

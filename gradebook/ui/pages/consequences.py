@@ -125,7 +125,8 @@ def _switches(mine: Desk, columns: Sequence[DeltaGenerator]) -> None:
     seeds = columns[2].segmented_control(
         "Seeds", study.SEEDS, default=run.seeds, required=True, key=key("seeds")
     )
-    chosen = Run(run.bug, slider.nearest(value), optimizer, seeds)
+    stop = min(slider.values, key=lambda stop: abs(stop - value))
+    chosen = Run(run.bug, stop, optimizer, seeds)
     if chosen != run:
         mine.choose(chosen)
 
