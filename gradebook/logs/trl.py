@@ -106,7 +106,8 @@ def read_as_trl(
         sizes = [*_divisors(common), None]
         reading = replace(reading, group_size=sizes[0])
     out = unscored(sample)
-    counts = ~out & np.isfinite(sample.get("advantage", np.full(len(sample), np.nan)))
+    advantage = np.array(sample.get("advantage", [np.nan] * len(sample)))
+    counts = ~out & np.isfinite(advantage)
     if counts.any() and ("prompt" in sample or group_size):
         ways = [None] if len(names) == 1 else [None, *EPS]
         tries = [

@@ -198,7 +198,7 @@ def test_rows_that_span_lines_are_named_by_their_first():
 @pytest.mark.parametrize(
     "data, name, says",
     [
-        (b"", "log.csv", "rows of cells"),
+        (b"", "log.csv", "found none"),
         (b"step,reward\n", "log.csv", "found none"),
         (b"a,b\n1,2\n", "log.csv", "reward"),
         (b"reward,reward\n1,2\n", "log.csv", "one column of that name"),

@@ -169,6 +169,8 @@ def _csv(source: Source, choose: Choose) -> tuple[pd.DataFrame, Broken]:
     import pyarrow.csv as arrow
 
     data = source.text()
+    if not data.strip():
+        raise GradebookError(expected="columns and rows", found="none")
     mark = max("\t,;", key=data.split(b"\n", 1)[0].decode("utf-8", "replace").count)
     odd: dict[int, int] = {}  # row, from 0 -> how many cells
 
