@@ -1,8 +1,8 @@
 """The board on a page: draws a draft and takes the learner's edits.
 
-An edit does not run the page. The browser posts it to an address of this
-server, which carries it out and answers with what the board shows next. When
-the edit is finished, the rest of the page follows in a run (`shortcuts`).
+An edit does not run the page. The browser posts it to an address of this server, which
+answers with what the board shows next. When it is finished, the rest of the page
+follows in a run (`shortcuts`).
 """
 
 import math
@@ -116,12 +116,8 @@ async def answer(request: Request) -> Response:
 
 
 def picture(draft: Draft, kind: str, covered: bool, said: str = "") -> None:
-    """The board of the draft.
-
-    kind     what the results are: the tell-tale of the case
-    covered  True keeps everything faulty out of what is sent
-    said     the picture in one sentence, where the board's own will not do
-    """
+    """The board with its batch and both engines' results, as `view` has them; `said`
+    is the picture in one sentence, where the board's own will not do."""
 
     def seen() -> dict[str, Any]:
         data = view(draft, kind=kind, covered=covered)

@@ -30,20 +30,13 @@ def box(draft: Draft, guess: Guess | None) -> dict[str, Any]:
     """The question; with a guess, the verdict on it."""
     scenario = draft.scenario
     asked, places = scenario.prediction, scenario.prediction.places
-    question = {
-        "question": minus(asked.question),
-        "row": scenario.focus,
-        "choices": [
-            {
-                "text": minus(text),
-                "place": place,
-                "region": region and browser_numbers(region),
-            }
-            for text, place, region in zip_longest(asked.choices, places, asked.regions)
-        ],
-    }
+    choices = []
+    for text, place, region in zip_longest(asked.choices, places, asked.regions):
+        reach = region and browser_numbers(region)
+        choices.append({"text": minus(text), "place": place, "region": reach})
+    question = {"question": minus(asked.question), "row": scenario.focus}
     if guess is None:
-        return question
+        return question | {"choices": choices}
     choice, answer = guess.choice, f"The answer: {asked.choices[asked.answer]}."
     sentence = answer
     if choice != SKIPPED:
@@ -53,6 +46,7 @@ def box(draft: Draft, guess: Guess | None) -> dict[str, Any]:
     panel = panels.telling(draft.original, scenario.telltale.kind)
     values = panel.correct[scenario.focus], panel.faulty[scenario.focus]
     return question | {
+        "choices": choices,
         "guess": None if choice == SKIPPED else choice,
         "place": guess.place,
         "verdict": {
@@ -67,8 +61,7 @@ def box(draft: Draft, guess: Guess | None) -> dict[str, Any]:
 
 
 def challenge(draft: Draft, progress: Progress) -> dict[str, Any] | None:
-    """The challenge that is shown, judged on the batch as it stands. A
-    solved one is noted in the progress."""
+    """The challenge that is shown, judged as it stands. Solved, it is noted."""
     name, tasks = draft.scenario.name, draft.scenario.challenges
     if not tasks:
         return None
@@ -99,8 +92,7 @@ ADVANTAGES = (*OF_ENGINES, "correct shift", "faulty shift")
 
 
 def _live(draft: Draft, task: Challenge) -> str:
-    """The number that decides the challenge, with as many digits as on the board; ""
-    where it is no advantage."""
+    """The number that decides the challenge; "" where it is no advantage."""
     both = draft.comparison
     for condition in task.solved:
         if isinstance(condition, (Agree, Differ)):

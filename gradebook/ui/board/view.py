@@ -1,11 +1,6 @@
-"""What the board draws, as plain data.
-
-Pure functions, without Streamlit. All numbers come from the engines' traces;
-the browser draws them and computes nothing. While the faulty engine is
-covered, no number of it is in the data.
-
-Of the board's data; the engines are correct, faulty, and while covered only the
-first of them is there:
+"""What the board draws, as plain data, without Streamlit. All numbers come from the
+engines' traces; the browser computes nothing. The engines are correct, faulty; while
+covered only the first is there, and no number depends on the other.
 
 columns   name, title, kind, help of each column of the table
 rows      the cells as typed, in the columns' order; a mask as '101'
@@ -35,7 +30,6 @@ from gradebook.core.columns import COLUMNS, number
 from gradebook.core.formatting import pair, settled
 from gradebook.engine.pipeline import Trace
 from gradebook.output import panels
-from gradebook.output.panels import Panel
 from gradebook.ui.parts.drafts import Draft
 
 HOLLOW = {
@@ -66,7 +60,8 @@ def view(
     covered  True keeps everything faulty out
     places   where the question's choices lie on the axis of the result
     """
-    state, table, both = draft.state, draft.state.table, draft.comparison
+    state, both = draft.state, draft.comparison
+    table, row = state.table, state.row
     batch, came = both.batch, draft.original.batch
     traces = [both.correct] if covered else [both.correct, both.faulty]
     names = state.scenario.engine_names
@@ -91,7 +86,7 @@ def view(
         "name": draft.scenario.name,
         "epoch": draft.epoch,
         "ack": draft.ack,
-        "row": draft.state.row,
+        "row": row,
         "history": [draft.at, len(draft.states)],
         "edited": draft.edited,
         "notes": [*dict.fromkeys([*draft.notes, *refusals])],
@@ -102,11 +97,7 @@ def view(
         "locked": ["eos"] if state.settings.eos_by_width else [],
         "columns": [[c.name, c.title, c.kind, c.help] for c in columns],
         "rows": _rows(draft, batch if is_drawn else None),
-        "lists": {
-            column.name: table[column.name][draft.state.row]
-            for column in columns
-            if column.kind == "list"
-        },
+        "lists": {c.name: table[c.name][row] for c in columns if c.kind == "list"},
         "refused": dict(draft.refused),
         "rewards": browser_numbers(map(number, table["reward"])),
         "stood": browser_numbers(came.reward.tolist()) if same_rows else [],
@@ -139,7 +130,7 @@ def _axes(
     for now in panels.panels(both, kind):
         if len(now.correct) != rows:
             nothing = [math.nan] * rows
-            now = Panel(now.title, nothing, nothing, [False] * rows)
+            now = panels.Panel(now.title, nothing, nothing, [False] * rows)
         then = before.get(now.title, now)
         engines = (now.correct, now.faulty)[:sides]
         texts = [pair(*values)[:sides] for values in zip(now.correct, now.faulty)]

@@ -68,8 +68,8 @@ def navigation() -> dict[str, list]:
 
 @cache
 def page_title(file: Path) -> str:
-    """What a page is called: its docstring up to the colon. To read all scenarios
-    for their titles would delay a started server's first page."""
+    """Its docstring up to the colon. To read all scenarios for their titles would delay
+    a started server's first page."""
     doc = ast.get_docstring(ast.parse(file.read_text("utf-8"))) or file.stem
     return doc.partition(":")[0].strip()
 
@@ -104,16 +104,21 @@ def arrive(page: str) -> None:
         return
     link = decode(query, default=page)
     name, problem = link.state.scenario.name, link.problem
-    if scenarios.page_of(link.state.scenario) != page:
-        problem = f"It belongs to another page, to the case {name!r}."
-    else:
+    if scenarios.page_of(link.state.scenario) == page:
         _take(link.state, link.covered)
+    else:
+        problem = f"It belongs to another page, to the case {name!r}."
     keys.ADDRESS.get()["problem"] = problem
 
 
+def unread() -> None:
+    """Says what of the link that the visitor came with could not be understood."""
+    if problem := keys.ADDRESS.get().get("problem", ""):
+        st.warning(f"This link could not be read.  \n{words.plain(problem)}")
+
+
 def open_batch(state: State, note: str) -> NoReturn:
-    """Goes to the state's page, with it in the learner's own draft and a note that
-    says what it is."""
+    """Goes to the state's page, with it in the learner's own draft and a note."""
     page = scenarios.page_of(state.scenario)
     _take(state, covered=page not in BUGS).notes = [note]
     keys.OPENED.put(note)
@@ -149,9 +154,8 @@ def put(query: Mapping[str, str]) -> None:
     for a link. The browser does it in place: Streamlit adds to its history."""
     if excess(query):
         return
-    # The browser writes it once for each pair of these, and not again in a run
-    # that has nothing to say about the address. What has nothing to write from
-    # the start is not there: the page is drawn sooner.
+    # The browser writes it once for each pair of these. What has nothing to write
+    # from the start is not there: the page is drawn sooner.
     address, here = st.query_params.to_dict(), keys.ADDRESS.get()
     others = {name: address[name] for name in OTHERS if name in address}
     came, due = query_string(address), query_string({**query, **others})
@@ -164,12 +168,6 @@ def whole(query: Mapping[str, str]) -> str:
     """The page's address with these parameters, to be sent."""
     here = str(st.context.url or "").split("?")[0]
     return f"{here}?{query_string(query)}"
-
-
-def unread() -> None:
-    """Says what of the link that the visitor came with could not be understood."""
-    if problem := keys.ADDRESS.get().get("problem", ""):
-        st.warning(f"This link could not be read.  \n{words.plain(problem)}")
 
 
 def case(page: str) -> Scenario:

@@ -1,5 +1,5 @@
-"""The report behind a bug: its status, the code of both engines, its story,
-who is affected, and what can be taken home."""
+"""The report behind a bug: its status, the code of both engines, who is affected, and
+what can be taken home."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -9,7 +9,7 @@ import streamlit as st
 from gradebook.analysis.formula import beside
 from gradebook.bugs import BUGS, Swap
 from gradebook.cases.link import encode, excess
-from gradebook.cases.scenario import Scenario, is_start
+from gradebook.cases.scenario import Scenario
 from gradebook.cases.scenario import bug as record_of
 from gradebook.cases.schema import Source
 from gradebook.output.takehome import csv, pytest_file, scenario_file
@@ -32,8 +32,6 @@ def facts(scenario: Scenario) -> str:
 
 def the_code(bug: Swap, scenario: Scenario) -> None:
     """Both functions, what differs marked, and the trainer's change or the report."""
-    changes = (source for source in scenario.sources if source.commit)
-    source = next(changes, scenario.sources[0])
     st.markdown(words.titled("The code of both engines", level=3))
     html, listings = "", beside(bug.correct, bug.faulty)
     sides = zip(("correct", "faulty"), scenario.engine_names, listings)
@@ -51,11 +49,10 @@ def the_code(bug: Swap, scenario: Scenario) -> None:
             "</pre></div>"
         )
     st.html(html)
-    with st.container(key="code-note"):
-        st.markdown(
-            "This is the code that runs here, printed from its files. In the"
-            f" trainer: {cited(source)}"
-        )
+    changes = (source for source in scenario.sources if source.commit)
+    cites = cited(next(changes, scenario.sources[0]))
+    text = "This is the code that runs here, printed from its files. In the trainer: "
+    st.container(key="code-note").markdown(text + cites)
 
 
 def affected(scenario: Scenario) -> None:
@@ -63,11 +60,11 @@ def affected(scenario: Scenario) -> None:
     the report's; what is reported, and a dispute's views."""
     report, bug = scenario.affected, scenario.bug
     st.markdown(words.titled("Am I affected?"))
-    likely = [line for line in newest() if bug in line["bugs"]]
-    likely += [line for line in newest() if line["trainer"] in scenario.trainers]
+    likely = [line["package"] for line in newest() if bug in line["bugs"]]
+    trainers = scenario.trainers
+    likely += [line["package"] for line in newest() if line["trainer"] in trainers]
     with st.container(key="affected"):
-        packages = [line["package"] for line in likely]
-        package, release = _release(f"affected-{bug}", packages)
+        package, release = _release(f"affected-{bug}", likely)
         word, sentence = status(bug, package, release)
         st.markdown(f"**{ANSWERS[word].format(f'{package} {release}')}** {sentence}")
     lines = [f"- **Trainer:** {words.plain(report.trainer)}"]
@@ -196,10 +193,7 @@ def take_home(draft: Draft) -> None:
             " bug's page when you put it into `scenarios/`."
         )
         if draft.comparison.agree:
-            text += (
-                " This batch hides the bug: both engines agree on it. The case's own"
-                " rows are in the test, too."
-            )
+            text += " This batch hides the bug; the test has the case's own rows, too."
     st.markdown(words.titled("Take it home"))
     with st.container(horizontal=True):
         if single:
@@ -214,9 +208,8 @@ def take_home(draft: Draft) -> None:
         st.markdown(words.plain(too_long))
         return
     with st.expander("The link to this page"):
-        first = "" if is_start(name) else " It asks the question first."
         st.markdown(
             "The link opens this batch for anyone who reaches this server. It is the"
-            f" address of this page, too.{first}"
+            " address of this page, too. On a bug's page the question comes first."
         )
         st.code(whole(query), language=None, wrap_lines=True)

@@ -72,12 +72,8 @@ def _same(value: Any, other: Any) -> bool:
 def choices(
     offered: Mapping[str, str], pick: Callable[[int], Any], skip: str = ""
 ) -> None:
-    """A question's choices as a line of buttons.
-
-    offered  the buttons' keys, each with its text
-    pick     called with the number of the choice
-    skip     the key of a button that calls it with SKIPPED; '' for none
-    """
+    """A question's choices as a line of buttons: key -> text. `pick` is called with
+    the number of the choice, and by a button with the key `skip` with SKIPPED."""
     with st.container(horizontal=True, key="choices"):
         for choice, (key, text) in enumerate(offered.items()):
             st.button(plain(text), key=key, on_click=pick, args=(choice,))
@@ -170,8 +166,8 @@ def shortcuts(
     focus: str = "",
     top: str = "",
 ) -> None:
-    """The keys of the whole page, and the news that the board has the answer to a
-    finished edit, so that the fragment follows in which this stands.
+    """The keys of the whole page, and the news that an edit is finished, so that the
+    fragment follows in which this stands.
 
     acts   "back", "on", "reveal" -> what it does
     focus  a new text moves a lost focus to the verdict

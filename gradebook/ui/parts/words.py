@@ -61,6 +61,6 @@ def terms(*texts: str) -> str | None:
     explained = [
         f"**{term}**: {meaning}"
         for term, meaning in TERMS.items()
-        if re.search(rf"\b{term.removesuffix('ing')}", text, re.IGNORECASE)
+        if re.search(rf"\b{term}", text, re.IGNORECASE)
     ]
     return "\n\n".join(explained) or None
