@@ -85,7 +85,7 @@ ui/parts/drafts.py | return case in self.hidden or case not in self.guesses | re
 classroom/room.py | for name in room.revealed if name != question] | for name in room.revealed] | classroom/test_room.py
 ui/parts/words.py | return html.escape(str(text)) | return str(text) | ui/test_words.py
 ui/security.py | if length > MOST_BODY else None | if False else None | ui/test_security.py
-ui/board/view.py | short = float(f"{x:.7g}") | short = float(f"{x:.2g}") | ui/test_board.py
+ui/board/view.py | return [float(f"{x:.7g}") | return [float(f"{x:.2g}") | ui/test_board.py
 ui/parts/stages.py | zip(names, (maps.correct.tolist(), maps.faulty.tolist())) | zip(names, (maps.faulty.tolist(), maps.correct.tolist())) | ui/test_page_controls.py
 """
 
