@@ -9,6 +9,8 @@ import pytest
 
 import gradebook
 from gradebook.cases.scenario import variants
+from gradebook.core.errors import GradebookError
+from gradebook.ui.pages import home as home_page
 from gradebook.ui.pages.home import frame_data, thumbnail
 from gradebook.ui.parts.address import bug_files, page_title
 from gradebook.ui.parts.drafts import Guess, Progress
@@ -189,6 +191,18 @@ def test_a_flat_case_has_its_circles_on_the_zero_line():
     """100.1 seven times: what rounding leaves in float64 is no advantage."""
     drawn, _ = thumbnail("float32_dust", True)
     assert {*re.findall(r'cx="([\d.]+)"', drawn)} == {"160.0"}
+
+
+def test_a_tile_stands_for_a_bug_whose_engine_stops(monkeypatch):
+    def stops(*_):
+        raise GradebookError(key="group", expected="whole groups", found=7)
+
+    monkeypatch.setattr(home_page, "compare", stops)
+    drawn, alt = thumbnail.__wrapped__("whole_batch", False)
+    assert (drawn.count("<circle"), drawn.count("<path")) == (7, 0)
+    assert alt == "The faulty trainer stops with an error on this batch."
+    drawn, alt = thumbnail.__wrapped__("whole_batch", True)
+    assert drawn.count("<circle") == 7 and "Predict" in alt
 
 
 def test_a_challenge_is_solved_by_an_edit_or_shown(visit):

@@ -9,10 +9,12 @@ from urllib.parse import quote
 import streamlit as st
 import torch
 
-from gradebook.analysis.comparison import compare
+from gradebook.analysis.comparison import Comparison, compare
 from gradebook.bugs import BUGS, swap
 from gradebook.cases.scenario import by_stage, load
 from gradebook.core.batch import Batch
+from gradebook.core.errors import GradebookError
+from gradebook.engine.pipeline import CORRECT, run
 from gradebook.output import figures
 from gradebook.output.panels import summary, telling
 from gradebook.training.runs import HOME_BUG, STOPS, shipped
@@ -157,12 +159,15 @@ def thumbnail(name: str, covered: bool) -> tuple[str, str]:
     """A small picture of a bug's report, one line a row, as SVG, and what it
     shows in a sentence; nothing faulty while it is covered."""
     scenario = load(name)
-    both = compare(swap(name), scenario.batch())
-    if covered:  # the correct engine beside itself
-        both = replace(both, faulty=both.correct)
-    panel = telling(both, scenario.telltale.kind)
-    alt = summary(panel)
-    if covered:
-        panel = replace(panel, faulty=[math.nan] * both.batch.rows)
-        alt = "The correct engine's numbers. Predict the faulty ones."
+    batch, kind = scenario.batch(), scenario.telltale.kind
+    alt = "The correct engine's numbers. Predict the faulty ones."
+    if not covered:
+        try:
+            panel = telling(compare(swap(name), batch), kind)
+            return figures.thumbnail(panel, 320, 120), summary(panel)
+        except GradebookError:
+            alt = "The faulty trainer stops with an error on this batch."
+    correct = run(CORRECT, batch)
+    panel = telling(Comparison(batch, correct, correct), kind)
+    panel = replace(panel, faulty=[math.nan] * batch.rows, flips=())
     return figures.thumbnail(panel, 320, 120), alt
