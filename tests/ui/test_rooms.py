@@ -151,6 +151,15 @@ def test_who_does_not_follow_is_told_where_the_lead_is(at):
     assert page.board["name"] == f"{Q}-tail"
 
 
+@pytest.mark.parametrize("follows", [True, False])
+def test_a_lead_on_a_page_of_a_newer_server_is_passed_over(at, room, follows):
+    at("the-lead")
+    rooms().move(room, "the-lead", "page_to_come", "its question", "v=1", "")
+    page = at("a-learner", follows=follows)
+    assert page.board["name"] == Q and "Nobody sees who said what." in page.text
+    assert not {"room-way", "room-batch"} & {*page.buttons}
+
+
 def test_a_board_that_is_edited_after_the_reveal_is_open_before_its_page(at):
     """An edit's answer comes before the page's run, which waits for its turn."""
     lead, page = at("the-lead"), at("a-learner")

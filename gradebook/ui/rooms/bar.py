@@ -172,12 +172,13 @@ def _learner(room: Room, name: str, text: str) -> Standing:
             " own.",
         )
         _leave_button()
-        if place and place.question != name:
-            title = address.page_title(address.page_files()[place.page])
-            label = f"The lead is at “{words.plain(title)}”. Go there"
+        pages = address.page_files()
+        if place and place.page in pages and place.question != name:
+            title = words.plain(address.page_title(pages[place.page]))
+            label = f"The lead is at “{title}”. Go there"
             go = partial(keys.SEEN.put, True)
             st.button(label, key="room-way", type="tertiary", on_click=go)
-        elif place and place.page in address.bug_files():
+        elif place and place.question == name and place.page in address.bug_files():
             st.button(
                 "Open the lead's batch",
                 key="room-batch",
@@ -204,15 +205,16 @@ def follow(page: str) -> dict[str, str] | None:
     if mine.leads or not (mine.follows or seen is True):
         return None
     keys.SEEN.put(place.heading)
-    query = {}
+    pages, query = address.page_files(), {}
+    if place.page not in pages:  # of a newer server
+        return None
     if place.page in address.bug_files():
         keys.CASES.get()[place.page] = place.question
         drafts.of(load(place.question)).stage = place.stage
     else:
         query = dict(parse_qsl(place.link, True))
     if place.page != page:
-        file = address.page_files()[place.page]
-        st.switch_page(file, query_params=query | address.carried())
+        st.switch_page(pages[place.page], query_params=query | address.carried())
     return query
 
 
