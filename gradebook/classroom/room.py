@@ -170,7 +170,10 @@ class Rooms:
         reveal is taken back."""
         with self._led(code, lead) as (_, room):
             others = [name for name in room.revealed if name != question]
-            room.revealed = [*others, question] if on else others
+            if not on:
+                room.revealed = others
+            elif question not in room.revealed:
+                room.revealed = [*others, question]
 
     def change(self, code: str, lead: str, **values: Any) -> None:
         """Other values in the room's row, such as `locked`, `most` and `ends`."""

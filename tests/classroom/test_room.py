@@ -155,9 +155,13 @@ def test_no_vote_changes_after_the_reveal_until_it_is_taken_back(rooms, led):
         assert "before the reveal" in refused(rooms.vote, led, "a", Q, choice)
     rooms.vote(led, "a", "other", 1)
     assert rooms.read(led).counts == {Q: {2: 1}, "other": {1: 1}}
+    for question in ("other", Q):  # of which the lead revealed one already
+        rooms.reveal(led, "lead", question)
+    assert rooms.read(led).revealed == [Q, "other"]
     rooms.reveal(led, "lead", Q, False)
     rooms.vote(led, "a", Q, 1)
-    assert rooms.read(led).counts[Q] == {1: 1} and not rooms.read(led).revealed
+    assert rooms.read(led).counts[Q] == {1: 1}
+    assert rooms.read(led).revealed == ["other"]
     for choice in (-2, MOST_CHOICES):  # no question has it
         assert "a choice from 0" in refused(rooms.vote, led, "a", Q, choice)
 
