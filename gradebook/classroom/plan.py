@@ -122,6 +122,7 @@ def plan(bugs: Sequence[str] = (), minutes: int = MINUTES) -> tuple[Step, ...]:
     Raises GradebookError for an unknown bug, and where there are too few
     minutes for the bugs.
     """
+    bugs = tuple(dict.fromkeys(bugs))
     if not bugs and minutes == MINUTES:
         held = _of_the_hour()
     else:

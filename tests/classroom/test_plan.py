@@ -25,7 +25,12 @@ def lasts(steps):
 
 @pytest.mark.parametrize(
     "bugs",
-    [["rejected_rows"], gradebook.BUGS[:3], *plans.shelf().values()],
+    [
+        ["rejected_rows"],
+        ["rejected_rows"] * 2,
+        gradebook.BUGS[:3],
+        *plans.shelf().values(),
+    ],
 )
 @pytest.mark.parametrize("minutes", [36, 45, 90])
 def test_a_plan_of_chosen_bugs_fills_the_time(bugs, minutes):

@@ -97,7 +97,8 @@ def _step(step: Step, revealed: bool) -> None:
         mark = " ✓" if revealed else ""
         st.subheader(f"{time} · {words.plain(step.title)}{mark}", anchor=False)
         for part, texts in zip(st.columns(2), (asked, answered)):
-            lines = [f"**{head}:** {words.plain(text)}" for head, text in texts.items()]
+            pairs = [(head, text) for head, text in texts.items() if text.strip()]
+            lines = [f"**{head}:** {words.plain(text)}" for head, text in pairs]
             part.markdown("  \n".join(lines))
         file, link = _opened(step)
         label = "Open the case" if step.scenario else f"Open “{page_title(file)}”"
