@@ -111,7 +111,9 @@ def test_the_results_as_csv_and_handout(led, room):
     assert votes == {"Positive": (0, ""), "Zero": (0, ""), "Negative": (1, "yes")}
     asked = escape(gradebook.load(Q).prediction.question)
     asked = asked.replace("-", "\u2212")
-    assert led.run().text.count(f'<th rowspan="3" valign="top">{asked}</th>') == 1
+    table = led.run().text.partition("The class's predictions")[2]
+    assert table.count(f'<th rowspan="3" valign="top">{asked}</th>') == 1
+    assert re.findall("<th>(.*?)</th>", table)[:4] == [*lines]
     taken = {f"take-gradebook-class.{kind}" for kind in ("csv", "html")}
     assert taken <= {e.key for e in led.app.get("download_button")}
     for report in reports:

@@ -186,6 +186,8 @@ def _results(room: Room) -> None:
         # Each question stands once, beside its choices.
         by_choice = frame.set_index(["question", "choice"])
         body = by_choice.to_html(border=0, index_names=False)
+    for head in by_choice.index.names:  # pandas leaves their headings empty
+        body = body.replace("<th></th>", f"<th>{head}</th>", 1)
     label = 'tabindex="0" role="region" aria-label="The class\'s predictions"'
     st.html(f'<div class="gb" {label}>{body}</div>')
     as_page = (
