@@ -2,6 +2,8 @@
 
 import pytest
 
+import gradebook
+from gradebook.analysis.comparison import compare
 from gradebook.cases.reports import game
 
 PAGE = "bug_or_not"
@@ -58,6 +60,8 @@ def test_nothing_of_the_answer_is_sent_before_it(visit, report):
         assert not page.board["covered"] and len(page.board["causes"]) == 2
         links = [e.proto.label for e in page.app.get("page_link")]
         assert [one for one in links if source.title in one]
+        stage = compare(gradebook.bug(source.bug), source.batch()).diverging[0]
+        assert f"The first stage that differs is `{stage}`" in shown
 
 
 def test_an_alarm_shows_its_numbers_and_they_follow_the_board(visit):

@@ -215,12 +215,17 @@ def answer(report: Report, choice: int | None) -> None:
 
 
 def settling(report: Report, draft: Draft) -> None:
-    alarm, body = report.source, []
+    alarm, both, body = report.source, draft.comparison, []
     if isinstance(alarm, Scenario):
-        return  # the board has them, of both engines
+        if both.diverging:
+            st.markdown(
+                "The board has the numbers of both engines. The first stage that"
+                f" differs is `{both.diverging[0]}`."
+            )
+        return
     for evidence in alarm.evidence:
         try:
-            shown = in_words(numbers(evidence, draft.comparison.batch))
+            shown = in_words(numbers(evidence, both.batch))
         except GradebookError as error:
             shown = words.said(error)
         where = "the board's" if evidence.rows is None else "another batch"
