@@ -17,24 +17,29 @@ from gradebook.engine.segments import by_group, by_step
 
 def trained(batch: Batch, score: Tensor, counted: Tensor, group: Tensor) -> Tensor:
     """The row's tokens enter the loss: it has some, and its group's scores
-    are not all equal. bool [R].
+    are not all equal. bool [R]."""
+    return has_tokens(batch) & ~flat(batch, score, counted, group)
 
-    Equal scores have no spread (ddof 1); `skip_flat` says when such groups are
-    left out. Where the scale is batch_std, the scores are the whole step's. A
-    lone row is flat where `lone_row` is zero (TRL), and not where it is raw:
-    its advantage is its own score (SkyRL). A row in no group is not flat.
+
+def flat(batch: Batch, score: Tensor, counted: Tensor, group: Tensor) -> Tensor:
+    """The group's scores have no spread (ddof 1), and `skip_flat` leaves
+    such groups out. bool [R].
+
+    Of the whole step where the scale is batch_std. A lone row is flat where
+    `lone_row` is zero (TRL), and not where it is raw: its advantage is its
+    own score (SkyRL). A row in no group is not flat.
     """
     s = batch.settings
     if s.skip_flat == "never" or (s.skip_flat == "training" and s.evaluation):
-        return has_tokens(batch)
+        return torch.zeros(batch.rows, dtype=torch.bool)
     whole_step = s.scale == "batch_std"
     groups = by_group(batch.step_index if whole_step else group, counted)
     spread = (groups.squares(score) / (groups.n - 1).clamp(min=1)).sqrt()
-    flat = spread <= FLAT
+    is_flat = spread <= FLAT
     if s.lone_row == "raw":
-        flat = flat & (groups.n != 1)
-    flat[0] = False
-    return has_tokens(batch) & ~groups.at_rows(flat)
+        is_flat = is_flat & (groups.n != 1)
+    is_flat[0] = False
+    return groups.at_rows(is_flat)
 
 
 class Loss(NamedTuple):
