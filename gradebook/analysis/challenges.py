@@ -69,11 +69,15 @@ def missing(
 
 
 def apply_solution(state: State, changes: Sequence[case.Change]) -> State:
-    """Raises GradebookError for a row that is not there."""
-    table, settings = state.table, state.settings
+    """The state after the changes, in order. Raises GradebookError for a row that is
+    not there."""
     for change in changes:
-        table, settings = change.applied(table, settings)
-    return edits.select(replace(state, table=table, settings=settings), state.row)
+        if change.remove_row is not None:
+            state = edits.remove_row(state, change.remove_row)
+        else:
+            table, settings = change.applied(state.table, state.settings)
+            state = replace(state, table=table, settings=settings)
+    return state
 
 
 def rows_of(rows: tuple[int, ...] | str, batch: Batch) -> list[int]:

@@ -9,6 +9,7 @@ import textwrap
 from typing import Any
 
 from markupsafe import Markup
+from torch import Tensor
 
 from gradebook.analysis import laws
 from gradebook.analysis.comparison import ROW_STAGES, compare, compared
@@ -44,20 +45,23 @@ def csv(state: State) -> str:
         columns[name] = getattr(batch, name).tolist()
     per_token = of_kind("tokens", "list")
     columns |= {n: v for n, v in typed.items() if n not in (*columns, *per_token)}
-    tokens = {"t": batch.mask, "logp_t": batch.logp, "ref_logp_t": batch.ref_logp}
+    columns |= _by_token("t", batch.mask)
+    columns |= _by_token("logp_t", batch.logp) | _by_token("ref_logp_t", batch.ref_logp)
     sides = {"correct": comparison.correct, "faulty": comparison.faulty}
     for stage in ROW_STAGES:
         for side, trace in sides.items():
             columns[f"{side}_{stage}"] = getattr(trace, stage).tolist()
     for side, trace in sides.items():
-        tokens[f"{side}_policy_gradient_t"] = trace.policy_gradient
-        tokens[f"{side}_kl_gradient_t"] = trace.kl_gradient
+        columns |= _by_token(f"{side}_policy_gradient_t", trace.policy_gradient)
+        columns |= _by_token(f"{side}_kl_gradient_t", trace.kl_gradient)
         if trace.loss is not None:
             columns[f"{side}_loss_of_the_batch"] = float(trace.loss)
-    for stem, values in tokens.items():
-        for t, cells in enumerate([] if values is None else values.T.tolist()):
-            columns[f"{stem}{t + 1}"] = cells
     return pd.DataFrame(columns).map(_safe).to_csv(index=False)
+
+
+def _by_token(stem: str, values: Tensor | None) -> dict[str, list[Any]]:
+    lists = [] if values is None else values.T.tolist()
+    return {f"{stem}{t + 1}": cells for t, cells in enumerate(lists)}
 
 
 def _safe(value: Any) -> Any:

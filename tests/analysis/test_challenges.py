@@ -197,6 +197,13 @@ def test_rows_in_another_order_are_no_changed_cells():
     assert edited.came_from == (2, 0, 1) and not edited.cells
 
 
+def test_a_solution_that_removes_rows_keeps_the_selected_row():
+    before = state("partial_groups")
+    after = apply_solution(before, [Change(remove_row=0), Change(remove_row=10)])
+    assert after.table["reward"][after.row] == before.table["reward"][before.row]
+    assert after.row == before.row - 1
+
+
 def test_a_row_that_is_gone_is_an_error():
     with pytest.raises(gradebook.GradebookError, match="0 to 11"):
         apply_solution(state("partial_groups"), [reward(12, 1.0)])

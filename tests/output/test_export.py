@@ -27,6 +27,8 @@ def test_a_row_has_every_stage_of_both_engines():
     rows = read(csv_file(opened("partial_groups")))
     assert len(rows) == 12
     stages = {name.partition("_")[2] for name in rows[0]}
+    names = [*rows[0]]
+    assert names.index("t1") < names.index("correct_score")
     assert set(gradebook.Engine.__dataclass_fields__) - stages == {"loss"}
     row = rows[10]
     assert (row["row"], row["prompt"], row["reward"]) == ("10", "C", "2.0")
