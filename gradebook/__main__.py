@@ -94,7 +94,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if options.command == "probe":
             from gradebook.trainers.measure import probe_command
 
-            declared = pairs(options.declared.split(","))
+            declared = pairs(options.declared.split(","), "declared")
             return probe_command(
                 options.function, options.trainer, declared, options.format
             )

@@ -93,20 +93,21 @@ def options_of(
     except GradebookError as error:
         raise error.at(key="weights") from None
     return {
-        "columns": pairs(columns),
-        "declared": pairs(declared.split(",")),
+        "columns": pairs(columns, "column"),
+        "declared": pairs(declared.split(","), "declared"),
         "weights": numbers,
         "group_size": setting_of("group_size", group_size) if group_size else None,
     }
 
 
-def pairs(parts: Iterable[str]) -> dict[str, str]:
-    """The parts, "name = value" each. Raises GradebookError for another one."""
+def pairs(parts: Iterable[str], key: str) -> dict[str, str]:
+    """The parts, "name = value" each. Raises GradebookError with `key` for another
+    one."""
     named = {}
     for part in filter(str.strip, parts):
         name, mark, value = (text.strip() for text in part.partition("="))
         if not name or not mark:
-            raise refuse("name = value", part)
+            raise refuse("name = value", part, key)
         named[name] = value
     return named
 

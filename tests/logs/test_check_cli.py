@@ -89,8 +89,10 @@ def test_options_are_read_as_typed():
         "group_size": 8,
     }
     assert not any(options_of((), "", "", "").values())
-    with pytest.raises(GradebookError, match="name = value"):
+    with pytest.raises(GradebookError, match="'declared': expected name = value"):
         options_of((), "grpo", "", "")
+    with pytest.raises(GradebookError, match="'column': expected name = value"):
+        options_of(("reward",), "", "", "")
 
 
 def test_columns_weights_and_group_size_can_be_said(run, tmp_path):
