@@ -88,9 +88,9 @@ def pair(
     return write(a, digits), write(b, digits)
 
 
-def counted(count: int, noun: str) -> str:
-    """'1 row', '2 rows'."""
-    return f"1 {noun}" if count == 1 else f"{count} {noun}s"
+def counted(count: int, single: str, several: str = "") -> str:
+    """'1 row', '2 rows', '1,000 rows'."""
+    return f"{count:,} {single if count == 1 else several or single + 's'}"
 
 
 def settled(value: float) -> float:

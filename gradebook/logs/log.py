@@ -11,6 +11,7 @@ from gradebook.bugs import BUGS
 from gradebook.cases.scenario import bug
 from gradebook.core.columns import number
 from gradebook.core.errors import GradebookError, refuse
+from gradebook.core.formatting import counted
 from gradebook.core.lazy_pandas import pd
 from gradebook.logs.explore import what_if
 from gradebook.logs.judging.fit import Rounding, ruler_of
@@ -20,7 +21,6 @@ from gradebook.logs.judging.suspects import can_show, telling_columns
 from gradebook.logs.judging.verdict import (
     SENTENCES,
     Verdict,
-    count,
     near_miss,
     sentence_of,
     ties_of,
@@ -137,7 +137,7 @@ def _read(log: Log, declared: Mapping[str, object]) -> Verdict:
 
 
 def _empty(log: Log) -> str:
-    rows = count(log.empty_advantages, "row has", "rows have")
+    rows = counted(log.empty_advantages, "row has", "rows have")
     sentence = f" {rows} an empty advantage: their steps are not judged."
     return sentence if log.empty_advantages else ""
 
@@ -239,19 +239,19 @@ def _without_weights(frame: pd.DataFrame) -> pd.DataFrame:
 
 def _notes(log: Log, rounding: Rounding) -> list[str]:
     """What is not judged, was brought together, or is allowed for."""
-    steps = count(log.broken_steps, "step is", "steps are")
+    steps = counted(log.broken_steps, "step is", "steps are")
     if log.without:
-        steps = f"all {count(log.without, 'row')} of these prompts are"
+        steps = f"all {counted(log.without, 'row')} of these prompts are"
     notes = {
-        f"{log.broken_files} of {count(len(log.sources), 'file')} could not be read to"
-        " the end; the others are checked.": log.broken_files,
+        f"{log.broken_files} of {counted(len(log.sources), 'file')} could not be read"
+        " to the end; the others are checked.": log.broken_files,
         "Advantages differ between the tokens of a row; the mean over its unmasked"
         " tokens is judged.": log.recording and log.recording.parts["by_token"].any(),
         "The rows of a step are not next to each other in this log. They were grouped"
         " by step, in their logged order.": log.gathered and not log.repeated,
-        f"{count(log.repeated, 'step stands', 'steps stand')} twice, as after a resumed"
-        " run; each time is judged by itself.": log.repeated,
-        f"{count(log.broken_cells, 'broken cell was', 'broken cells were')} left out;"
+        f"{counted(log.repeated, 'step stands', 'steps stand')} twice, as after a"
+        " resumed run; each time is judged by itself.": log.repeated,
+        f"{counted(log.broken_cells, 'broken cell was', 'broken cells were')} left out;"
         f" {steps} not judged for it.": log.broken_cells,
         f"Advantages are {rounding.words}; that much is allowed for where nothing fits"
         " exactly.": rounding,

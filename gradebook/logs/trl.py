@@ -16,8 +16,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from gradebook.core.errors import refuse
+from gradebook.core.formatting import counted
 from gradebook.core.lazy_pandas import pd
-from gradebook.logs.judging.verdict import count
 from gradebook.logs.logged_steps import LoggedSteps, to_logged
 from gradebook.logs.read.columns import Columns
 
@@ -124,7 +124,7 @@ def read_as_trl(
         reading = best if settled or shown else reading
     size, notes = reading.group_size, []
     if reading.training is not None:
-        apart = count(int((~reading.training).sum()), "row belongs", "rows belong")
+        apart = counted(int((~reading.training).sum()), "row belongs", "rows belong")
         notes.append(
             f"{apart} to an evaluation among the training rows, or to a group that it"
             " cut short; they are set apart and not judged."

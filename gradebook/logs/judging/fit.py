@@ -5,11 +5,10 @@ advantages' own rounding; with the rewards' rounding. Letters: R rows, S
 steps.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Self
 
 import numpy as np
 import torch
@@ -49,11 +48,11 @@ class Rounding:
     half: float = 0.0
 
     @classmethod
-    def to(cls, places: int) -> Rounding:
+    def to(cls, places: int) -> Self:
         return cls(f"rounded to {places} decimals", half=0.501 * 10.0**-places)
 
     @classmethod
-    def as_type(cls, name: str) -> Rounding:
+    def as_type(cls, name: str) -> Self:
         if name not in TYPES:
             return cls()
         return cls(f"stored as {name}", share=1.01 * TYPES[name], half=1e-7)
@@ -197,7 +196,7 @@ class Ruler:
         near = near / self.steps.batch.step_rows.numpy()
         return Fit(level, self.steps.worst(away), near, self.steps.total(rows))
 
-    def of_steps(self, at: np.ndarray) -> Ruler:
+    def of_steps(self, at: np.ndarray) -> Self:
         """The ruler on the steps `at`, bool [S]."""
         if at.all():
             return self

@@ -24,7 +24,6 @@ from gradebook.logs.judging.suspects import HOW_ROWS_COUNT, Suspect, advantages,
 OFF = ("suspect", "other", "asks", "none fits")
 """Verdicts on steps that a person should look at."""
 
-
 COLUMNS = {
     **dict.fromkeys(("step", "verdict", "bug", "ties", "asks", "estimator"), object),
     **dict.fromkeys(("residual", "correct_residual"), float),
@@ -113,7 +112,7 @@ def judge(ruler: Ruler, asked: Asked, tick: search.Tick = search.untold) -> Judg
         unknown = Judgement("cannot tell", Candidates(ruler, asked), "no advantages")
         return framed(unknown)
     candidates = search.search(ruler, asked, tick)
-    judgement = framed(_whole(candidates, np.flatnonzero(~quiet(ruler.steps))))
+    judgement = framed(_whole(candidates))
     candidates.tick = search.untold  # whom it told is no part of a verdict
     return judgement
 
@@ -130,13 +129,12 @@ def by_step(ruler: Ruler, asked: Asked) -> pd.DataFrame:
     return framed(Judgement("", candidates)).frame
 
 
-def _whole(candidates: Candidates, at: np.ndarray) -> Judgement:
-    """The verdict on the steps `at`, int64: all that tell something."""
-    steps = candidates.steps
-    unknown = Judgement("cannot tell", candidates)
+def _whole(candidates: Candidates) -> Judgement:
+    """The verdict on all steps that tell something."""
+    steps, usable = candidates.steps, ~quiet(candidates.steps)
+    unknown, at = Judgement("cannot tell", candidates), np.flatnonzero(usable)
     if not len(at):
         return replace(unknown, why="nothing varies")
-    usable = np.isin(np.arange(steps.step_count), at)
     fitting = candidates.fitting(at, WRITTEN)
     if np.nan_to_num(np.abs(steps.advantage), nan=1.0).max() <= 1e-9:
         search.search_bugs(candidates, usable, beside=fitting)
@@ -289,10 +287,9 @@ def framed(whole: Judgement) -> Judgement:
     has_advantages = "advantage" in steps.has
     zero = steps.worst(np.nan_to_num(np.abs(steps.advantage), nan=1.0)) <= 1e-9
     tells = ~quiet(steps) & ~(zero & (whole.verdict != "correct")) & has_advantages
+    unknown = Judgement("cannot tell", candidates)
     judged = [
-        _decided(whole, np.array([step]))
-        if tells[step]
-        else Judgement("cannot tell", candidates)
+        _decided(whole, np.array([step])) if tells[step] else unknown
         for step in range(steps.step_count)
     ]
     correct = _correct(whole, judged)

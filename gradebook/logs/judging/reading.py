@@ -11,12 +11,7 @@ from typing import Any
 
 from gradebook.core.errors import refuse
 from gradebook.core.formatting import short
-from gradebook.core.settings import (
-    CHOICES,
-    OF_ESTIMATOR,
-    Settings,
-    check_setting,
-)
+from gradebook.core.settings import CHOICES, OF_ESTIMATOR, Settings, check_setting
 
 COMPUTATIONS: dict[tuple[str, str, str], tuple[str, str]] = {
     ("group_mean", "group_std", ""): ("grpo", "GRPO"),

@@ -257,12 +257,8 @@ def find_lost_digits(candidates: Candidates, at: np.ndarray) -> None:
     """Adds the bugs that round, each beside the reading that fits all other rows of
     the steps `at`, where its evidence stands in those that it alone explains."""
     ruler, steps = candidates.ruler, candidates.steps
-    columns = {
-        "prompt": steps.prompt,
-        "reward": steps.reward,
-        "advantage": steps.advantage,
-    }
-    log = pd.DataFrame(columns)
+    names = ("prompt", "reward", "advantage")
+    log = pd.DataFrame({name: getattr(steps, name) for name in names})
     for record in map(bug, BUGS):
         if record.unexplained is None or record.evidence is None:
             continue

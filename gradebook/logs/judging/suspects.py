@@ -20,11 +20,9 @@ from gradebook.logs.judging.reading import Asked, Reading
 from gradebook.logs.judging.space import Rows
 from gradebook.logs.logged_steps import LoggedSteps
 
-STRIDES = "strides"
-"""Stands in a record for the sizes that a log's groups suggest."""
-
-PROMPTS = "prompts"
-"""Stands there for the prompts of a step: its own, and the most of any step."""
+STRIDES, PROMPTS = "strides", "prompts"
+"""Stand in a record for the sizes that a log's groups suggest, and for the prompts
+of a step: its own, and the most of any step."""
 
 SHAPES: tuple[dict[str, Any], ...] = (
     {},
@@ -217,7 +215,7 @@ def verdict_of(suspect: Suspect, steps: LoggedSteps, asked: Asked) -> str:
     declaration could excuse these numbers, or what was declared does not."""
     record = suspect.record
     if record.stage in HOW_ROWS_COUNT:
-        proved = main_column(record) in asked.counts & asked.trusted
+        proved = telling_columns(record)[0] in asked.counts & asked.trusted
     elif record.proof == "column":
         proved = asked.trusted.issuperset(telling_columns(record))
     elif record.proof == "declaration":
@@ -234,14 +232,9 @@ def verdict_of(suspect: Suspect, steps: LoggedSteps, asked: Asked) -> str:
 
 
 def telling_columns(record: Bug) -> tuple[str, ...]:
-    """Columns whose meaning the bug rests on."""
+    """Columns whose meaning the bug rests on, that which says how rows count first."""
     flat = [c if isinstance(c, str) else c[0] for c in record.columns]
     return tuple(c for c in flat if c != "prompt") or ("prompt",)
-
-
-def main_column(record: Bug) -> str:
-    """The column that says how rows count."""
-    return telling_columns(record)[0]
 
 
 def mixes_strides(suspect: Suspect, steps: LoggedSteps) -> bool:

@@ -12,7 +12,7 @@ import numpy as np
 from pydantic_core import to_jsonable_python
 
 from gradebook.cases.scenario import bug
-from gradebook.core.formatting import short
+from gradebook.core.formatting import counted, short
 from gradebook.core.lazy_pandas import pd
 from gradebook.logs.judging import suspects
 from gradebook.logs.judging.fit import REWARDS, SCORES, WRITTEN, distance
@@ -147,11 +147,6 @@ SENTENCES = {
 """What stands behind a judgement -> the sentence."""
 
 
-def count(number: int, one: str, many: str = "") -> str:
-    """ "1 step", "2 steps", "1,000 steps"."""
-    return f"{number:,} {one if number == 1 else many or one + 's'}"
-
-
 def sentence_of(j: Judgement, declared: Mapping[str, object], columns: Columns) -> str:
     """The verdict, then its condition or question."""
     asked = ", ".join(f"{k}={v}" for k, v in declared.items())
@@ -241,7 +236,7 @@ def named_as(column: str, columns: Columns, counting: bool) -> tuple[str, str]:
 
 def _suspect(j: Judgement, s: Suspect, columns: Columns) -> str:
     record, frame = s.record, j.frame
-    column = suspects.main_column(record)
+    column = suspects.telling_columns(record)[0]
     counting = record.stage in suspects.HOW_ROWS_COUNT
     means = _means(column, columns, counting)
     if j.verdict == "asks" and (counting or record.proof == "column"):
@@ -261,7 +256,7 @@ def _suspect(j: Judgement, s: Suspect, columns: Columns) -> str:
         correct = int(frame["verdict"].eq("correct").sum())
         also = f" and the correct computation on {correct:,} others" if correct else ""
         first += (
-            f" on {len(off):,} of {count(len(frame), 'step')}{also}. The correct"
+            f" on {len(off):,} of {counted(len(frame), 'step')}{also}. The correct"
             f" advantages differ by up to {short(float(largest), 4)}; the first of"
             f" these steps is {worst['step']}, where row {worst['row']} differs most"
         )

@@ -97,7 +97,7 @@ def _live(draft: Draft, task: Challenge) -> str:
     for condition in task.solved:
         if isinstance(condition, (Agree, Differ)):
             count = int((both.differs("advantage") | both.differs("gradient")).sum())
-            return f"{counted(count, 'row')} {'differs' if count == 1 else 'differ'}"
+            return counted(count, "row differs", "rows differ")
         if isinstance(condition, Bounds) and condition.of in ADVANTAGES:
             rows = condition.rows
             row = rows[0] if isinstance(rows, tuple) else draft.scenario.focus

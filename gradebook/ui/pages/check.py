@@ -11,7 +11,7 @@ from gradebook.cases.scenario import SANDBOX, bug, case, load
 from gradebook.core.errors import GradebookError
 from gradebook.core.formatting import flips
 from gradebook.logs import explore, report
-from gradebook.logs.judging.suspects import HOW_ROWS_COUNT, main_column
+from gradebook.logs.judging.suspects import HOW_ROWS_COUNT, telling_columns
 from gradebook.logs.judging.verdict import Verdict, named_as
 from gradebook.logs.log import check_log
 from gradebook.output.charts import timeline_figure
@@ -140,7 +140,7 @@ def _confirm(verdict: Verdict) -> None:
     counting = record.stage in HOW_ROWS_COUNT
     if not counting and record.proof != "column":
         return
-    column = main_column(record)
+    column = telling_columns(record)[0]
     role, named = named_as(column, verdict.columns, counting)
     counts = f"counts={column}" * counting
     answers = (
