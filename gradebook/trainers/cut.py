@@ -5,7 +5,6 @@ file, what it imports from its own package, and real modules of torch, NumPy and
 the standard library. What cannot be found raises NotCut, and is not measured.
 """
 
-from __future__ import annotations
 import __future__
 
 import ast
@@ -75,7 +74,7 @@ class Module(dict):
             exec(self._compiled([self.nodes[name]]), self)
         return self[name]
 
-    def cut(self, name: str, after: str = "", before: str = "") -> Cut:
+    def cut(self, name: str, after: str = "", before: str = "") -> "Cut":
         """`function`, `Class`, `Class.method`, or `.method` of the first class that
         has it, as a callable.
 

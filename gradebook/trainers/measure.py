@@ -75,7 +75,6 @@ def files_of(release: metadata.Distribution) -> Files:
 
 
 def license_of(release: metadata.Distribution) -> str:
-    """What the metadata names as the licence."""
     about = release.metadata.json
     named = str(about.get("license_expression") or about.get("license") or "")
     classifiers = [c for c in about.get("classifier", ()) if c.startswith("License ::")]

@@ -19,8 +19,6 @@ from gradebook.logs.recorder import Recorder
 
 SCALES = {"group": "group_std", "batch": "batch_std", "none": "none"}
 """What TRL's `scale_rewards` is called in gradebook.Settings."""
-EPS = 1e-4
-"""What TRL adds to a standard deviation."""
 
 
 def declared(args: Any) -> dict[str, Any]:
@@ -33,7 +31,7 @@ def declared(args: Any) -> dict[str, Any]:
         "baseline": "group_mean",
         "scale": SCALES[str(args.scale_rewards)],
         "ddof": 1,
-        "eps": EPS,
+        "eps": 1e-4,  # what TRL adds to a standard deviation
         "mask_no_eos": False,
     }
 

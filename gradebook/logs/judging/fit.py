@@ -139,7 +139,6 @@ class Ruler:
 
     @cached_property
     def size(self) -> np.ndarray:
-        """1 + |advantage|, float64 [R]."""
         logged = self.steps.advantage
         return 1 + np.abs(np.where(np.isfinite(logged), logged, 0))
 
@@ -176,7 +175,6 @@ class Ruler:
             return np.nan_to_num(moved / np.abs(computed.scale), posinf=np.inf)
 
     def fit(self, computed: Numbers) -> Fit:
-        """How a computation's advantages lie with the log."""
         away = distance(computed.values, self.steps.advantage)
         if self.ignored is not None:
             away = np.where(self.ignored, 0, away)

@@ -48,7 +48,6 @@ class Judgement:
     change    the step where the run changed from the first reading to the second
     level     how closely the named computation fits
     residual  how far it is from a row at most; NaN for what rounding lost
-    frame     one row a step, as `gradebook.check` gives it
     correct   float64 [R] what is correct beside the log
     """
 

@@ -1,13 +1,11 @@
 """Reading: one computation of advantages, with its name and words. Asked: what was
 declared, as a question to readings and as settings of the engine."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 from gradebook.core.errors import refuse
 from gradebook.core.formatting import short
@@ -89,7 +87,7 @@ class Reading:
     clip: float | None = None
 
     @classmethod
-    def of(cls, s: Mapping[str, Any]) -> Reading:
+    def of(cls, s: Mapping[str, Any]) -> Self:
         """The reading of an engine's settings."""
         return cls(
             s["baseline"],

@@ -54,7 +54,6 @@ class Candidates:
         return self.ruler.steps
 
     def fit(self, computation: Computation) -> Fit:
-        """How it lies with all steps."""
         if computation not in self._fits:
             self.tick()
             self._fits[computation] = bugs.fit(self.ruler, computation)

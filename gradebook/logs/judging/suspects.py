@@ -1,8 +1,6 @@
 """Suspects: bugs under the conventions that a trainer may have asked for, and
 whether what a log shows proves one, or only asks about it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
@@ -82,7 +80,7 @@ class Suspect:
         return dict(self.guesses).get("group_size")
 
     @property
-    def correct(self) -> Computation:
+    def correct(self) -> "Computation":
         """The correct computation under the same settings."""
         return self.reading or Suspect("", self.settings)
 

@@ -6,7 +6,6 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 from pydantic_core import to_jsonable_python
@@ -20,9 +19,7 @@ from gradebook.logs.judging.judge import OFF, Judgement, no_steps
 from gradebook.logs.judging.reading import COMPUTATIONS, REJECTS, ROLES, Reading
 from gradebook.logs.judging.search import quiet, search
 from gradebook.logs.judging.suspects import Suspect
-
-if TYPE_CHECKING:
-    from gradebook.logs.read.log import Log
+from gradebook.logs.read.log import Log
 
 Columns = Mapping[str, str]  # role -> the log's own name of a column
 
