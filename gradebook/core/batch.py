@@ -290,6 +290,9 @@ def refuse_rows(key: str, wrong: Tensor, values: Any, expected: str) -> None:
 def as_tensor(key: str, value: Any) -> Tensor:
     """`value` as a tensor in the computer's memory, without its graph."""
     if isinstance(value, Tensor):
+        if value.is_complex() or value.is_meta or value.is_quantized:
+            kind = f"{value.dtype} on {value.device}"
+            raise GradebookError(key=key, expected="real numbers", found=kind)
         value = value.detach().cpu().to_dense()
         if value.is_floating_point():
             return value

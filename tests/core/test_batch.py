@@ -133,9 +133,12 @@ REFUSED = {
         *(([1, cell], 1, repr(cell)) for cell in ("x", None)),
         (pd.Series([1, "x"], dtype=object), 1, "'x'"),
         ({1: 2}, None, "{1: 2}"),
-        (torch.tensor([1j, 2]), 0, "1j"),
     ],
     ("reward", "shape [R]"): [([[1], [2]], None, "shape [2, 1]")],
+    ("reward", "real numbers"): [
+        (torch.tensor([1j, 2]), None, "torch.complex64 on cpu"),
+        (torch.zeros(2, device="meta"), None, "torch.float32 on meta"),
+    ],
     ("prompt", NAMES): [
         ([0, "a"], 1, "'a'"),
         (["a", 0], 1, "0"),
