@@ -34,6 +34,13 @@ def newest() -> tuple[dict[str, Any], ...]:
     return tuple(x for x in measured() if x["version"] == last[x["package"]])
 
 
+COLUMNS = (
+    *("trainer", "package", "version", "file", "function", "setting", "reached"),
+    *("default", "computes", "baseline", "scale", "ddof", "eps", "lone_row"),
+    *("missing", "float_type", "ragged"),
+)
+
+
 def releases() -> pandas.DataFrame:
     """Every measured release: a row for each function and setting, with a column
     for each law; `law_scale` and `law_missing` stand beside the settings `scale`
@@ -44,13 +51,15 @@ def releases() -> pandas.DataFrame:
     """
     import pandas
 
-    rows = []
-    for line in measured():
-        cells = {n: v for n, v in line.items() if n not in ("laws", "shown", "bugs")}
-        for law, word in line["laws"].items():
-            cells[f"law_{law}" if law in line else law] = word
-        rows.append(cells | {"bugs": ", ".join(line["bugs"])})
-    return pandas.DataFrame(rows)
+    columns = {law: f"law_{law}" if law in COLUMNS else law for law in LAWS}
+    rows = [
+        line
+        | {columns[law]: word for law, word in line["laws"].items()}
+        | {"bugs": ", ".join(line["bugs"])}
+        for line in measured()
+    ]
+    last = ("bugs", "license", "measured_on")
+    return pandas.DataFrame(rows)[[*COLUMNS, *columns.values(), *last]]
 
 
 def numbers(version: str) -> list[int]:

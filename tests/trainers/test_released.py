@@ -128,7 +128,13 @@ def test_the_table_has_the_newest_pinned_release_of_every_trainer():
         assert line["version"] == list(pinned()[line["package"]]["versions"])[-1]
     assert {line["package"] for line in newest()} == set(PACKAGES)
     table = gradebook.releases()
-    assert len(table) == len(measured()) and {"flat", "bugs"} <= set(table.columns)
+    names = (
+        "trainer package version file function setting reached default computes"
+        " baseline scale ddof eps lone_row missing float_type ragged order"
+        " other_prompts shift law_scale zero_sum flat lost_row law_missing bugs"
+        " license measured_on"
+    )
+    assert len(table) == len(measured()) and list(table) == names.split()
     assert {"group_std", "none"} <= set(table["scale"]), "the setting, not the law"
     assert {"holds", "by convention"} <= set(table["law_scale"])
     assert "counts as 0" in set(table["missing"])

@@ -73,7 +73,12 @@ def trainers() -> None:
         hide_index=True,
         on_select="rerun",
         selection_mode="single-cell",
-        column_config={"trainer": {"pinned": True}},
+        column_config={
+            "trainer": {"width": 110, "pinned": True},
+            "setting": {"width": 170},
+            "computes": {"width": 190},
+            "bugs": {"width": 150},
+        },
     )
     download(
         "Save the table of all measured releases (CSV)",
