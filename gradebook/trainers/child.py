@@ -80,6 +80,7 @@ def answer_of(function: Callable[[Rewards], Any], rewards: Rewards) -> Answer:
 def checked(rewards: Rewards, groups: Any) -> list[list[float]]:
     """Advantages in the shape of the rewards. Raises Unusable."""
     try:
+        groups = [g.tolist() if hasattr(g, "tolist") else g for g in groups]
         if any(isinstance(a, str) for group in groups for a in group):
             raise Unusable("returned text")
         values = [[math.nan if a is None else float(a) for a in g] for g in groups]

@@ -240,6 +240,8 @@ def probe_command(
         sys.path.insert(0, "")
         try:
             function = resolve_name(str(name))
+            if not callable(function):
+                raise ValueError("no function")
         except (ImportError, AttributeError, ValueError) as error:
             problem = f"{name} ({error})"
             raise refuse("package.module:function", problem, "probe") from None

@@ -57,7 +57,7 @@ class Watched:
         """Before `train`: record into `folder`, and judge with a guard whose action
         is `guard`. `strict` is the recorder's."""
         settings = declared(self.args)
-        watching: list[Recorder | Guard] = []
+        watching = [*self._watching]
         if folder is not None:
             watching.append(Recorder(folder, declared=settings, strict=strict))
         if guard is not None:

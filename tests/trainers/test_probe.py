@@ -11,6 +11,7 @@ from urllib.parse import parse_qsl
 
 import advantages
 import pytest
+import torch
 
 import gradebook
 from gradebook.__main__ import main
@@ -132,6 +133,16 @@ def test_a_function_that_forks_and_prints_is_probed_all_the_same(capfd):
     assert judged.exit_code == 2
 
 
+def test_tensors_with_a_gradient_are_numbers():
+    def dr_grpo(groups):
+        rewards = [torch.tensor(g, requires_grad=True) for g in groups]
+        return [r - r.mean() for r in rewards]
+
+    judged = gradebook.probe(dr_grpo)
+    assert "equal groups" not in judged.troubles
+    assert judged.computes.startswith("Dr. GRPO")
+
+
 def test_recorded_outputs_are_judged_and_a_law_without_a_pair_is_not_measured():
     groups = [[1.25, -0.5, 0.75, 2.0], [0.0, -1.125, 0.375, 0.25]]
     judged = gradebook.probe(outputs=[(groups, advantages.grpo(groups))])
@@ -163,7 +174,9 @@ def test_the_command_prints_and_gives_the_checks_exit_codes(capsys, monkeypatch)
     assert list(judged["bugs"]) == ["unscored_rows"]
     assert main(["probe", "advantages:missing_is_zero", "--format", "github"]) == 1
     assert capsys.readouterr().out.startswith("::error title=")
-    assert main(["probe", "advantages:none_such"]) == 2
+    for name in ("advantages:none_such", "advantages", "advantages:COSMOS_RL"):
+        assert main(["probe", name]) == 2
+        assert "expected package.module:function" in capsys.readouterr().err
     assert main(["probe"]) == 2
 
 
