@@ -143,6 +143,18 @@ def test_wrong_rows_by_hand(seen):
     assert rows[crashed] == "0, 1, 2, 3, 4, 5, 6, 7."
 
 
+@pytest.mark.parametrize("name", [NONE, "filtered_first"])
+def test_a_batch_that_no_trainer_can_compute_has_no_wrong_rows(name):
+    """Without EOS, no row has a token that could be whitened."""
+    game = read({"seed": SEEDS[name]})
+    game.do(acts.set_setting, "whiten_tokens", True)
+    for row in range(game.state.rows):
+        game.do(acts.set_cell, row, "eos", False)
+    game.hint("rows")
+    ((text, cost),) = game.hints.items()
+    assert text.startswith("No trainer can compute") and cost == 0
+
+
 # The page
 
 

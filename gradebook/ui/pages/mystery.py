@@ -145,11 +145,15 @@ class Game(Draft):
         text = f"The stage is `{stage_of(self.name)}`."
         if hint == "rows":
             number, rows = self.note(), range(self.state.rows)
+            batch = f"batch {number}" if number else "the first batch"
+            try:
+                correct = look(NONE, self.state).correct.advantage
+            except GradebookError:
+                self.hints[f"No trainer can compute {batch}."] = 0
+                return
             wrong = [True] * len(rows)  # where it stops
             if not self.fault:
-                correct = look(NONE, self.state).correct.advantage
                 wrong = (~same(self.comparison.correct.advantage, correct)).tolist()
-            batch = f"batch {number}" if number else "the first batch"
             numbers = ", ".join(map(str, compress(rows, wrong))) or "none"
             text = f"Rows of {batch} whose advantage is wrong: {numbers}."
         self.hints[text] = HINTS[hint][1]
