@@ -127,7 +127,9 @@ class Recorder(AbstractContextManager["Recorder"]):
         )
         self._writer: Any = None
         self._schema: Any = None  # of the writer's stream
+        self._streams = 0
         self._warned = False
+        self._closed = False
 
     def step(self, step: int, **columns: Any) -> None:
         """Writes one step's rows: tensors of any device and float type, arrays or
@@ -143,10 +145,13 @@ class Recorder(AbstractContextManager["Recorder"]):
         steps, kept_steps      [R] transitions of the episode
         """
         with self._going_on(step):
+            if self._closed:
+                raise refuse("an open recorder", "a closed one", "step")
             self._write(step_rows(step, columns))
 
     def close(self) -> None:
-        """Ends the file that is written to; another step begins another one."""
+        """Ends the recording."""
+        self._closed = True
         with self._going_on("close"):
             self._end_stream()
 
@@ -158,7 +163,6 @@ class Recorder(AbstractContextManager["Recorder"]):
         import pyarrow as pa  # a guard does without
 
         columns: dict[str, Any] = dict(rows.columns)
-        written = time.time_ns()
         rank, session = self._facts.rank, self._facts.session
         if self.prompts == "per rank":
             labels = columns["prompt"].tolist()
@@ -176,10 +180,12 @@ class Recorder(AbstractContextManager["Recorder"]):
         if self._writer is None or not schema.equals(self._schema, check_metadata=True):
             self._end_stream()
             self.folder.mkdir(parents=True, exist_ok=True)
-            name = f"rank{rank:05d}-{session}-{written}.arrows"
+            name = f"rank{rank:05d}-{session}-{self._streams:05d}.arrows"
+            self._streams += 1
             # Without a buffer: what is written survives the process.
             self._writer = pa.ipc.new_stream(str(self.folder / name), schema)
             self._schema = schema
+        written = time.time_ns()
         of_step = StepFacts(step=rows.step, written=written, by_token=rows.by_token)
         # A stream is given up where a write ends in the middle of a batch.
         writer, self._writer = self._writer, None

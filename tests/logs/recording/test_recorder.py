@@ -84,6 +84,23 @@ def test_steps_with_other_columns_or_types_go_to_another_file(tmp_path):
     assert run.frame()["step"].tolist() == [0, 0, 1, 1, 2, 2]
 
 
+def test_a_closed_recorder_writes_no_more(tmp_path):
+    with Recorder(tmp_path) as recorder:
+        recorder.step(0, **ROWS)
+    with pytest.warns(RuntimeWarning, match="step 1: .*an open recorder"):
+        recorder.step(1, **ROWS)
+    assert len(list(tmp_path.glob("*.arrows"))) == 1
+    assert read(tmp_path)["step"] == [0, 0]
+
+
+def test_a_file_is_never_written_twice_where_the_clock_stands(tmp_path, monkeypatch):
+    monkeypatch.setattr("time.time_ns", lambda: 1)
+    with Recorder(tmp_path, strict=True) as recorder:
+        recorder.step(0, **ROWS)
+        recorder.step(1, **ROWS, eos=[True, False])
+    assert read(tmp_path)["step"] == [0, 0, 1, 1]
+
+
 def test_a_resumed_run_replaces_only_the_steps_that_it_repeats(tmp_path):
     """The first run had two ranks, the second has one."""
     for rank in (0, 1):
