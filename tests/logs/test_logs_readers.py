@@ -303,3 +303,10 @@ def test_every_column_of_a_batch_is_read_from_a_log_and_recorded():
 def test_a_frame_whose_columns_have_two_levels_is_named():
     with pytest.raises(GradebookError, match="reward.*expected a column of rewards"):
         gradebook.check(pd.concat({"run": made(steps=1)}, axis=1))
+
+
+def test_a_file_without_rows_decides_no_columns():
+    empty = of("iteration,uid,score,adv\n", "0.csv")
+    verdict = check_log([empty, of(bytes_of("csv"), "1.csv")])
+    assert (verdict.verdict, verdict.steps_judged) == ("correct", 3)
+    assert verdict.columns["reward"] == "reward"

@@ -139,6 +139,7 @@ def read_files(
             frame, bad = read_rows(source, choose)
         except GradebookError as error:
             errors.append(error.inside(source.name))
+            chosen = chosen if tables else None
         else:
             assert chosen is not None
             types = types or chosen.types(frame)
