@@ -133,7 +133,7 @@ def read_files(
 
     errors: list[GradebookError] = []
     types: dict[str, str] = {}
-    tables = []
+    tables: list[pd.DataFrame] = []
     for number, source in enumerate(files):
         try:
             frame, bad = read_rows(source, choose)
