@@ -90,6 +90,8 @@ def options_of(
     cannot be read."""
     try:
         numbers = [number(weight) for weight in weights.split(",")] if weights else None
+        if any(abs(weight) >= 1e300 for weight in numbers or ()):
+            raise refuse("numbers below 1e300", weights)
     except GradebookError as error:
         raise error.at(key="weights") from None
     return {

@@ -91,6 +91,8 @@ def test_options_are_read_as_typed():
     assert not any(options_of((), "", "", "").values())
     with pytest.raises(GradebookError, match="'declared': expected name = value"):
         options_of((), "grpo", "", "")
+    with pytest.raises(GradebookError, match="weights.*below 1e300"):
+        options_of((), "", "1,-1e301", "")  # their sums and squares are infinite
     with pytest.raises(GradebookError, match="'column': expected name = value"):
         options_of(("reward",), "", "", "")
 
