@@ -58,7 +58,7 @@ def panels(comparison: Comparison, kind: str = "") -> list[Panel]:
             fields[title.format("KL")] = "kl_gradient"
     for title, field in fields.items():
         correct, faulty = (
-            getattr(trace, field).reshape(batch.rows, -1).sum(-1)
+            getattr(trace, field).unsqueeze(-1).flatten(1).sum(-1)
             for trace in (comparison.correct, comparison.faulty)
         )
         flipped = flips(correct, faulty).tolist()

@@ -235,3 +235,8 @@ def test_a_comparison_shows_verdict_rows_and_stages():
     assert "<script" not in text
     text = gradebook.figures.stage_figure(both, "advantage", 10)._repr_html_()
     assert "<svg" in text and "FLIP" in text
+
+
+def test_a_batch_without_rows_has_a_picture():
+    empty = compare(gradebook.bug("rejected_rows"), gradebook.Batch([], []))
+    assert "<svg" in rows_figure(empty)
