@@ -11,11 +11,11 @@ advantage), `counted` (the row enters the statistics of its prompt) and
 `valued` (the row gets an advantage); the laws of COLUMNS read more.
 
 A law's docstring says the law first, and then what a step must have, or else the
-law yields nothing. A new law stands in EIGHT (page and probe ask it, and the table once
-the releases are measured again) or in COLUMNS (asked where a bug's record names
-it); what breaks it by design stands in `law_check.convention`. An exported test
-asks the laws that the bug's record names, and the bug must break each of them on
-one of its cases.
+law yields nothing. A new law stands in EIGHT (every bug's page asks it, the probe on
+batches that `probe.suits` admits, the table once the releases are measured again) or in
+COLUMNS (asked where a bug's record names it); what breaks it by design stands in
+`law_check.convention`. An exported test asks the laws that the bug's record names,
+and the bug must break each of them on one of its cases.
 """
 
 import math

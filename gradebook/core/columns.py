@@ -1,9 +1,9 @@
 """The one table of columns: what batch, table, scenario, link, recording and log call
 a column, what it holds, and how a person types it.
 
-A new column is a line here. One of a batch is also a field of `Batch`; all else
-follows by itself. A cell is what a person typed: text for labels, numbers and lists,
-True or False for flags and tokens.
+A new column is a line here. One of a batch is also a field of `Batch`, with what
+`batch.completed` puts where it is absent; all else follows by itself. A cell is what
+a person typed: text for labels, numbers and lists, True or False for flags and tokens.
 """
 
 import math
