@@ -117,16 +117,12 @@ def _axes(
     draft: Draft, kind: str, covered: bool, places: Sequence[float]
 ) -> list[dict[str, Any]]:
     """One axis each. There are no values where the last good batch had other rows."""
-    rows, axes, both, came = (
-        len(draft.state.table),
-        [],
-        draft.comparison,
-        draft.original,
-    )
+    rows, sides = len(draft.state.table), 1 if covered else 2
+    both, came = draft.comparison, draft.original
     if covered:  # the correct engine beside itself
         both, came = (replace(c, faulty=c.correct) for c in (both, came))
-    sides = 1 if covered else 2
     before = {panel.title: panel for panel in panels.panels(came, kind)}
+    axes = []
     for now in panels.panels(both, kind):
         if len(now.correct) != rows:
             nothing = [math.nan] * rows
