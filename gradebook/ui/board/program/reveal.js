@@ -32,8 +32,8 @@ export class Reveal {
   }
 
   play() {
-    if (still.matches || document.hidden) return this.finish();
     const { board } = this;
+    if (still.matches || document.hidden || !board.width) return this.finish();
     const off = board.data.panels.some(({ reach }) => reach[1] > reach[0]);
     const others = OTHERS[off ? 1 : 0];
     this.start = Math.max(this.asked ?? performance.now(), performance.now() - BACK);
