@@ -32,7 +32,6 @@ class _Parser(argparse.ArgumentParser):
 
 
 def parser() -> argparse.ArgumentParser:
-    """The command line."""
     top = _Parser(prog="gradebook", allow_abbrev=False)
     commands = top.add_subparsers(dest="command", parser_class=_Parser)
     settings = {"metavar": "NAME=VALUE,...", "default": ""}

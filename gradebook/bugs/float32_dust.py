@@ -1,7 +1,5 @@
 """Float32 dust: verl PR 4598, open."""
 
-from __future__ import annotations
-
 import numpy as np
 from torch import Tensor
 
@@ -20,7 +18,7 @@ def score(batch: Batch) -> Tensor:
     return grouping.score(batch).float()
 
 
-def unexplained(log: pd.DataFrame) -> np.ndarray:
+def unexplained(log: "pd.DataFrame") -> np.ndarray:
     """The rewards of the row's group, of two or more rows, are equal: no exact
     formula leaves an advantage there. bool [R]."""
     groups = log.groupby("prompt")["reward"]
@@ -28,7 +26,7 @@ def unexplained(log: pd.DataFrame) -> np.ndarray:
     return (equal & (groups.transform("size") > 1)).to_numpy()
 
 
-def evidence(log: pd.DataFrame, settings: Settings) -> np.ndarray:
+def evidence(log: "pd.DataFrame", settings: Settings) -> np.ndarray:
     """2 for odd rows whose advantage a float32 mean leaves: q / (q c + eps), with q a
     multiple of the rewards' spacing and c what the deviation makes of it; else 0.
     int [R]."""

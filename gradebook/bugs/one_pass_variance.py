@@ -1,7 +1,5 @@
 """One-pass variance: NeMo-RL PR 4158, fixed on main."""
 
-from __future__ import annotations
-
 import numpy as np
 import torch
 from torch import Tensor
@@ -39,7 +37,7 @@ READING = {"baseline": "leave_one_out", "scale": "others_std"}
 """The only computation in which the others' deviation takes part."""
 
 
-def _siblings(log: pd.DataFrame) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _siblings(log: "pd.DataFrame") -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """How many siblings each row has, the variance of their rewards, and whether
     these differ by about a thousandth or less. [R] each."""
     prompt, x = log["prompt"].to_numpy(), log["reward"].to_numpy()
@@ -51,7 +49,7 @@ def _siblings(log: pd.DataFrame) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return n, np.nan_to_num(variance), near
 
 
-def unexplained(log: pd.DataFrame) -> np.ndarray:
+def unexplained(log: "pd.DataFrame") -> np.ndarray:
     """Rows whose siblings' rewards are nearly equal, and, unless that is every
     row, their siblings where float32 cannot hold the rewards. bool [R]."""
     prompt, x = log["prompt"].to_numpy(), log["reward"].to_numpy()
@@ -61,7 +59,7 @@ def unexplained(log: pd.DataFrame) -> np.ndarray:
     return near if touched.all() else touched
 
 
-def evidence(log: pd.DataFrame, settings: Settings) -> np.ndarray:
+def evidence(log: "pd.DataFrame", settings: Settings) -> np.ndarray:
     """For odd rows: 1 where the logged deviation is within the rounding error of a
     one-pass variance in float32; 2 where the siblings are nearly equal as well and
     the deviation is off by that rounding, in two groups or more; else 0. int [R]."""

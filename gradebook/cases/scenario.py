@@ -1,8 +1,6 @@
 """TOML file -> Scenario -> Batch. A file is read whole, or refused with a
 GradebookError that has its file, key, row and what is wrong."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, fields, replace
 from functools import cache
 from pathlib import Path
@@ -124,12 +122,12 @@ class Scenario(Reported):
     def bugs(self) -> tuple[str, ...]:
         return (self.bug, *self.also)
 
-    def table(self) -> pd.DataFrame:
+    def table(self) -> "pd.DataFrame":
         """The rows as a data frame to edit: text, and flags as booleans."""
         return pd.DataFrame(self.rows.cells)
 
     def batch(
-        self, table: pd.DataFrame | None = None, settings: Settings | None = None
+        self, table: "pd.DataFrame | None" = None, settings: Settings | None = None
     ) -> Batch:
         """The edited data frame of `table`, or else the file's rows, as a batch. Raises
         GradebookError with column and row."""

@@ -131,8 +131,6 @@ SettingsTable = Annotated[
 
 @dataclass(frozen=True)
 class Source(Part):
-    """Where the bug was reported or fixed."""
-
     label: str
     url: Annotated[str, Field(pattern=r"^https://[^\s]+$")] = ""
     commit: Annotated[str, Field(pattern=r"^[0-9a-f]{7,40}$")] = ""

@@ -3,8 +3,6 @@
 Letters in shapes: R rows (rollouts), T tokens, S steps, G groups.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any, Self
@@ -193,14 +191,14 @@ class Batch:
         tensors = {n: c[keep] for n, c in cells.items() if isinstance(c, Tensor)}
         return replace(self, **cells | tensors)
 
-    def copies(self, times: int) -> Batch:
+    def copies(self, times: int) -> "Batch":
         """The batch `times` times over, each copy with steps of its own."""
         rows = torch.arange(self.rows).repeat(times)
         copy = torch.arange(times).repeat_interleave(self.rows)
         step = copy * self.step_count + self.step_index[rows]
         return replace(self.select(rows), step=step)
 
-    def under(self, settings: Settings) -> Batch:
+    def under(self, settings: Settings) -> "Batch":
         return replace(self, settings=settings)
 
 

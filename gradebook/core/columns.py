@@ -159,7 +159,6 @@ COLUMNS = {name: column for name, column in ALL.items() if column.help}
 
 
 def of_kind(*kinds: str) -> tuple[str, ...]:
-    """The names of a batch's columns of these kinds."""
     return tuple(name for name, column in COLUMNS.items() if column.kind in kinds)
 
 
@@ -179,7 +178,6 @@ def titled(header: str) -> str:
 
 
 def is_flag(header: str) -> bool:
-    """The header's cells are True or False."""
     return COLUMNS[column_of(header)].kind in ("flag", "tokens")
 
 

@@ -199,7 +199,6 @@ def differences(rows: Sequence[dict], shipped: Sequence[dict]) -> list[str]:
     """Where a measurement says something else than the shipped data."""
 
     def compared(line: dict) -> dict[str, Any]:
-        """The values by what they are of."""
         key = " ".join(line[x] for x in ("package", "version", "file", "setting"))
         values = {name: line[name] for name in COMPARED} | {"bugs": [*line["bugs"]]}
         return {f"{key}: {name}": value for name, value in values.items()}

@@ -1,8 +1,6 @@
 """What a function from groups of rewards to advantages computes: its
 convention, the eight laws, and the known bugs that give its numbers."""
 
-from __future__ import annotations
-
 import html
 import json
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -339,7 +337,7 @@ def laws(
     function: Callable[..., Any],
     expected: Mapping[str, str] | None = None,
     declared: Mapping[str, Any] | None = None,
-) -> list[ParameterSet]:
+) -> "list[ParameterSet]":
     """The eight laws as pytest parameters, for any function from rewards to
     advantages: call one, and it fails where the law is broken. A law in
     `expected` must be broken, for the reason given there. Raises GradebookError

@@ -1,7 +1,5 @@
 """The shipped measurements: what each function of each release computes."""
 
-from __future__ import annotations
-
 import json
 from functools import lru_cache
 from itertools import takewhile
@@ -41,7 +39,7 @@ COLUMNS = (
 )
 
 
-def releases() -> pandas.DataFrame:
+def releases() -> "pandas.DataFrame":
     """Every measured release: a row for each function and setting, with a column
     for each law; `law_scale` and `law_missing` stand beside the settings `scale`
     and `missing`.

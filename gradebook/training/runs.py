@@ -139,7 +139,6 @@ def shipped() -> dict[Run, Curves]:
 
 
 def precompute() -> None:
-    """Trains all of them and writes SHIPPED."""
     home, content = [Run(HOME_BUG, stop) for stop in STOPS], {}
     for run in [*map(default_run, studied()), *home]:
         curves = asdict(trained(run))

@@ -10,8 +10,6 @@ Letters in shapes: S seeds, P prompts, G rollouts of one prompt, N = S P G
 rollouts, R of them that arrive, T actions, L places, A actions to choose from.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -117,7 +115,7 @@ class Training:
         policy = self.logits().detach().softmax(-1)
         return MEASURES[name].function(self.task, policy).tolist()
 
-    def advance(self, luck: Luck) -> None:
+    def advance(self, luck: "Luck") -> None:
         batch, logp = self.batch(luck)
         if not batch.rows:  # the policies of all seeds have diverged
             return
@@ -131,7 +129,7 @@ class Training:
             grad.mul_(factor[:, None, None, None])
         self.optimizer.step()
 
-    def batch(self, luck: Luck) -> tuple[Batch, Tensor]:
+    def batch(self, luck: "Luck") -> tuple[Batch, Tensor]:
         """The engine's batch, and its logp with their history, float64 [R, T]."""
         conditions, policy = self.conditions, self.logits().log_softmax(-1)
         sampler = policy.detach()
@@ -171,7 +169,7 @@ class Training:
         )
         return batch, logp
 
-    def rollouts(self, sampler: Tensor, luck: Luck) -> tuple[Tensor, ...]:
+    def rollouts(self, sampler: Tensor, luck: "Luck") -> tuple[Tensor, ...]:
         """Rollouts in batch order, of the sampler's log-probabilities, float64
         [S, P, L, A]: int64 [N] their prompts, int64 [N, T] the number of each action's
         logit in [S P L A], bool [N, T] the mask, and int64 [N] where each stopped."""

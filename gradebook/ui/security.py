@@ -158,7 +158,6 @@ def _answering(asked: HTTPConnection, send: Send) -> Send:
 
 
 def most_files() -> float:
-    """The file descriptors that this server may open."""
     try:
         import resource
     except ImportError:  # Windows knows no such limit

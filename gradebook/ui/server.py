@@ -50,7 +50,6 @@ def routes() -> list[Route]:
 
 
 def warm_up() -> None:
-    """Imports what a bug's page needs."""
     import torch
 
     import gradebook.ui.pages.bug  # noqa: F401

@@ -317,7 +317,6 @@ def test_a_connection_that_is_lost_in_the_middle_of_a_drag_costs_nothing(read):
 
 
 def test_rewards_that_differ_by_little_stand_apart(read):
-    """1, 1, 1 and 1.0078125: on an axis from 0 they would be one place."""
     board = Board(read("bf16_rewards", "bf16 rewards").page)
 
     def apart():
@@ -329,7 +328,6 @@ def test_rewards_that_differ_by_little_stand_apart(read):
 
 
 def test_pieces_of_one_rollout_stand_in_a_bracket(read):
-    """Rows 0 to 2 are one rollout, in a wide and in a narrow window."""
     page = read("fan_out", "Fan-out")
 
     def joined(*spans):

@@ -26,7 +26,6 @@ def drop(reader, *files):
 
 
 def test_a_dropped_log_is_judged_and_its_step_opens_on_the_bugs_page(visitor):
-    """A real log by files; then an example, and one of its steps."""
     page, card = visitor.page, visitor.keyed("check-verdict")
     drop(visitor, *sorted(REAL.glob("*.parquet")))
     expect(card).to_contain_text("does not determine the weights")

@@ -236,7 +236,6 @@ def test_a_bad_cell_is_no_violation(reader):
 @pytest.mark.long
 @phone_too
 def test_everything_folded_is_whole_when_it_is_open(reader):
-    """Each of the three parts opens in place; then what it holds is unfolded."""
     visit(reader, OPEN[0])
     for link in ("Am I affected?", "Take it home", "Go deeper"):
         reader.page.get_by_role("button", name=link, exact=True).click()
@@ -258,7 +257,6 @@ def test_a_handout_fits_the_window(reader):
 
 
 def test_a_fault_a_request_elsewhere_and_an_error_would_be_found(desktop, server):
-    """What the visits of these tests are held to."""
     reader = Reader(desktop, server)
     visit(reader, "")
     assert reader.complaints() == []

@@ -31,7 +31,6 @@ def test_exactly_one_stage_is_swapped_for_a_function_of_its_signature(name):
 
 @pytest.mark.parametrize("name", [p.stem for p in sorted(GOLDEN.glob("*.json"))])
 def test_the_first_stage_that_differs_is_the_swapped_one(name):
-    """Wherever the measured outputs of both trainers are apart."""
     # A score in float32 is off by less than what counts as a difference; the
     # deviation of equal rewards is the first to show it.
     dust = name == "float32_dust"

@@ -283,7 +283,6 @@ def test_their_numbers_are_those_of_a_hand(told):
 
 
 def test_a_faulty_baseline_is_not_explained_by_the_setting(told):
-    """The mean of the rows, 0.75, is not what the faulty stage gives."""
     first, baseline, *_ = told["distinct_mean"]["formula"]
     assert first == "(1.000 − 0.500) / 0.500 = +1.000"
     assert "give 0.750" in baseline and "mean of" not in baseline

@@ -213,8 +213,6 @@ FROZEN = json.loads((Path(__file__).parent / "links.json").read_text("utf-8"))
 
 @pytest.mark.parametrize("frozen", FROZEN, ids=lambda frozen: frozen["title"])
 def test_an_old_link_opens_to_the_state_it_always_did(frozen):
-    """The links and states were written down before cells and settings were
-    kept as they are now. Where a part cannot be read, the case opens as it came."""
     back = link.decode(dict(parse_qsl(frozen["link"], keep_blank_values=True)))
     state, kept = back.state, frozen["state"]
     assert back.covered is kept["covered"]

@@ -172,7 +172,6 @@ def test_a_record_is_complete(name):
 
 
 def test_the_bugs_stand_by_trainer_and_by_stage():
-    """SHELF.md's table names those of miles and slime."""
     several = "miles fixed · slime open · verl by design"
     assert gradebook.bug("fan_out").standing == several
     assert gradebook.bug("partial_groups").standing == "AReaL · fixed"

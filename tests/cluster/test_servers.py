@@ -169,7 +169,6 @@ def cluster(folder, url):
 
 
 def test_the_rooms_tests_pass_on_postgresql(url):
-    """All that SQLite passes, but the tests that look into its file."""
     run = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
     run += ["tests/classroom/test_room.py", "-k", "not newer"]
     environment = {**os.environ, "GRADEBOOK_TEST_DATABASE": url}
@@ -205,7 +204,6 @@ def test_a_browsers_requests_go_to_the_server_that_has_its_session(cluster):
 
 
 def test_no_browser_makes_up_its_address(cluster):
-    """Wrong codes are counted for the address that nginx sees."""
     _, address = cluster
 
     async def guess(n):

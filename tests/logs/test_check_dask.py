@@ -8,7 +8,6 @@ import gradebook
 
 
 def test_a_map_over_files_of_whole_steps_equals_the_direct_result(tmp_path):
-    """A log of 4 steps in 2 files; each step stands in one of them."""
     dask = pytest.importorskip("dask")
     frames = pytest.importorskip("dask.dataframe")
     log = made("partial_groups", steps=4, seed=5)

@@ -52,7 +52,6 @@ def test_a_log_is_correct_under_the_settings_of_its_run(name, estimator, weights
 
 
 def test_unscored_rows_that_count_as_zero_are_named():
-    """As TRL before v1.6.0: a row without any reward has the reward 0."""
     frame = rows_of("trl-unscored")
     total = frame["nans"].fillna(0) + 2 * frame["some"].fillna(0)
     group = total.groupby([frame["step"], np.arange(len(frame)) // 4])

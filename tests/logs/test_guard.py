@@ -27,7 +27,6 @@ def given(batch, advantage):
 
 
 def test_a_healthy_step_runs_little(monkeypatch):
-    """At most eight computations: the readings that fitted before."""
     guard = gradebook.Guard(declared={"estimator": "grpo"}, action="raise")
     guard.step(0, **ROWS, advantage=DIVIDED)
     ran = []

@@ -34,7 +34,6 @@ def test_there_is_one_row_a_step_in_order_and_the_worst_come_first():
 
 @pytest.mark.parametrize("bug", sorted({*NEEDED} - {"double_normalization"}))
 def test_a_step_as_a_page_loads_it_gives_the_logged_numbers(bug):
-    """Every row keeps its number, by which the verdict calls the worst."""
     frame, verdict = checked(bug, steps=3)
     assert verdict.bug == bug
     step = worst_steps(verdict)["step"].iloc[0]
@@ -63,7 +62,6 @@ def test_a_large_step_is_cut_to_whole_groups_around_the_worst_and_says_so():
 
 
 def test_the_worst_row_is_shown_where_its_group_is_too_large():
-    """Here it is the second of four."""
     _, verdict = checked("missing_parentheses", steps=1, groups=60)
     rows = step_rows(verdict, 1, most=1)
     away = np.abs(rows.correct - rows.logged)

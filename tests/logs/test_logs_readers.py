@@ -254,7 +254,6 @@ def test_a_reward_of_another_type_is_refused_or_named(values):
 
 @EVERY
 def test_a_damaged_file_is_read_or_refused(kind):
-    """Some bits are flipped, or it is cut short."""
     chance = random.Random(kind)
     for flips in (0, 1, 3, 20) * 5:
         data = bytearray(bytes_of(kind))
@@ -296,7 +295,6 @@ def test_conversations_are_prompts():
 
 
 def test_every_column_of_a_batch_is_read_from_a_log_and_recorded():
-    """A column that the table gains is not dropped in silence."""
     assert {*COLUMNS} - {*recorder.COLUMNS} == {"logp", "ref_logp", "step"}
 
 

@@ -157,7 +157,6 @@ def test_a_value_that_would_squash_the_others(correct, faulty, squashed):
 
 @pytest.mark.parametrize("name", names())
 def test_plotly_accepts_every_map(name):
-    """Pages hand figures on unchecked, for speed; this checks them."""
     comparison = both(name)
     moved = influences(gradebook.bug(name.split("-")[0]).engine, comparison.batch)
     prompts = [str(p) for p in comparison.batch.prompt.tolist()]

@@ -57,7 +57,6 @@ start_app(["--server.port", "8777"])
 
 @pytest.mark.long
 def test_the_app_has_the_projects_settings_in_any_folder(tmp_path):
-    """The folder's own settings, another app's, say otherwise."""
     (tmp_path / ".streamlit").mkdir()
     settings = tmp_path / ".streamlit" / "config.toml"
     settings.write_text('[server]\naddress = "0.0.0.0"\nport = 1\n')

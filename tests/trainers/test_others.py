@@ -111,7 +111,6 @@ def of_step(number):
 
 @pytest.mark.parametrize("adv_norm", [None, {"mean_level": "batch"}])
 def test_the_recipe_for_areal_records_its_normalized_rewards(tmp_path, adv_norm):
-    """Whatever AReaL does to token advantages afterwards."""
     result = of_areal(list(zip(REWARDS, LENGTHS)), adv_norm)
     verdict = follow("AReaL", tmp_path, AREAL, result=result, self=of_step(7))
     assert verdict.frame["step"].tolist() == [7]

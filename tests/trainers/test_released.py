@@ -99,7 +99,6 @@ def test_statements_are_cut_between_two_names():
 
 
 def test_one_changed_line_of_a_trainer_changes_the_table():
-    """A release of Cosmos-RL that was never made, with the lines that matter."""
     path = "cosmos_rl/dispatcher/algo/grpo.py"
 
     def table(text):

@@ -142,7 +142,6 @@ def test_a_seed_has_the_same_luck_alone_and_beside_one_that_diverges():
 
 
 def test_a_rollout_that_is_cut_has_a_row_for_each_token():
-    """Every token once, all rows of a rollout with its reward and group."""
     _, (batch, logp) = first_batch("fan_out", 100.0, 2)
     _, (rollouts, _) = first_batch("fan_out", 0.0, 2)
     assert batch.tokens.tolist() == [1] * batch.rows

@@ -33,8 +33,6 @@ def test_equal_requests_share_one_run_with_the_run_s_own_numbers(runs):
 
 
 def test_the_batch_of_an_update_is_the_one_that_was_trained_on(runs):
-    """The first update's rewards come from the reference policy; later the batch is
-    the faulty engine's."""
     run = Run("partial_groups", 5.0, "adam", 8)
     made = Training(run, swap(run.bug).engine, 8)
     luck = luck_of(made, range(8))
@@ -62,7 +60,6 @@ def test_runs_wait_in_turn_and_a_cancelled_one_may_be_asked_for_again(runs):
 
 
 def test_a_process_that_dies_is_told_and_the_next_run_starts_another(monkeypatch):
-    """The first process reads a request and ends without an answer."""
     short = [sys.executable, "-c", "import sys; sys.stdin.buffer.read(1)"]
     runs = Runs()
     with monkeypatch.context() as patch:

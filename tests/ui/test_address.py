@@ -28,7 +28,6 @@ def test_an_edit_is_written_in_place_and_a_reload_brings_it_back(visit):
 
 @given(some.lists(some.sampled_from(["edit", "undo", "redo", "old", "bare"])))
 def test_no_address_changes_a_page_that_is_drawn(visit, acts):
-    """Whatever the browser comes with, in time or late, edits stand."""
     page = visit(PAGE)
     draft = draft_of(page)
     for number, act in enumerate(acts):

@@ -105,14 +105,12 @@ def test_a_bug_in_the_trained_rows_shows_the_gradients_parts():
 
 
 def test_a_small_reward_is_drawn_where_it_is():
-    """Rounding is what an engine leaves, not what somebody typed."""
     data = drawn("swapped_scale", reward(0, "3e-7"), reward(1, "1e-7"))
     assert data["rewards"][:2] == [3e-7, 1e-7]
 
 
 @pytest.mark.parametrize("name", BUGS)
 def test_while_covered_nothing_faulty_is_in_the_data(name):
-    """Nor around the board, in its box, its challenge and its path."""
     draft = edited(name, reward(0, "3"))
     answered = Progress({name: Guess(SKIPPED)})
     seen, shut = (lesson(draft, given) for given in (answered, Progress()))

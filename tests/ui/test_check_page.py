@@ -194,7 +194,6 @@ def test_every_example_is_shipped():
 
 
 def test_a_search_can_be_ended_between_two_candidates():
-    """Cancel takes effect in the middle of a part of the log."""
     source = pasted(ONE_TAIL)
 
     def stop(share, steps):

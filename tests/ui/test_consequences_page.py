@@ -57,7 +57,6 @@ def test_a_link_with_bad_values_is_told_and_still_opens(key, text, expected):
 
 
 def test_a_run_that_diverges_is_shown_as_that(monkeypatch, visit):
-    """With a learning rate of infinity no number is left."""
     title, optimizer, _ = OPTIMIZERS["sgd5"]
     monkeypatch.setitem(OPTIMIZERS, "sgd5", (title, optimizer, math.inf))
     run = Run("partial_groups", 1.0, "sgd5", 8)

@@ -44,7 +44,6 @@ def test_seeds_hide_every_suspect_about_as_often():
 
 
 def test_the_first_batch_has_a_value_in_every_column_that_a_bug_reads():
-    """So that the columns of the board give nothing away."""
     tables = [gradebook.load(bug).rows for bug in suspects() if bug]
     columns = {name for table in tables for name in table.columns}
     needed = columns - {"logp", "ref_logp", "step"}
@@ -202,7 +201,6 @@ def test_a_game_is_named_and_its_score_counts_edits_and_wrong_names(visit):
 
 
 def test_nothing_sent_depends_on_the_bug_but_the_advantages(visit, monkeypatch):
-    """Trainers that agree on a batch make the same page, byte by byte."""
     monkeypatch.setattr("secrets.randbelow", lambda n: 1)  # in the widgets' keys
     given = {name: look(name, FIRST).faulty.advantage.tolist() for name in suspects()}
     alike = [name for name in given if given[name] == given[NONE]]

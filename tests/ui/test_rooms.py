@@ -91,7 +91,6 @@ def test_who_skips_has_no_vote_also_after_a_reload(at, room):
 def test_a_server_that_has_just_started_asks_for_the_room_of_who_was_in_one(
     at, visit, monkeypatch
 ):
-    """By the cookie that the program of the news writes."""
     at("a-learner")
     assert f"'{seat.BEEN}=1; path=/;" in news.PROGRAM
     for cookies, is_in in (({}, False), ({seat.BEEN: "1"}, True)):
@@ -110,7 +109,6 @@ def test_an_answer_from_before_the_room_is_no_vote(visit, room):
 
 
 def test_each_case_has_its_own_question(at, room):
-    """The tail has a fourth choice, which the report has not."""
     lead, page, tail = at("the-lead"), at("a-learner", follows=False), f"{Q}-tail"
     page.answer(2)
     lead.click("room-reveal")
@@ -198,7 +196,6 @@ def test_the_presenter_view_is_on_by_the_address_alone(visit):
 
 @pytest.mark.parametrize("follows", [True, False])
 def test_a_page_is_drawn_again_when_the_lead_goes_on(at, room, follows):
-    """Counts change without it, and a lead's stage concerns followers."""
     at("the-lead")
     page = at("a-learner", follows=follows)
     drawn, now = asks(page, room)
@@ -263,7 +260,6 @@ TRAINED = next(s for s in plan() if s.trains and s.bug != studied()[0])
 
 @pytest.mark.parametrize("step", [OPENING, TRAINED, CLOSING])
 def test_what_a_plan_asks_on_another_page_is_voted_on(at, room, step):
-    """How it opens and closes, and what a training run will do."""
     page, vote, skip = step.page, "step-1", "step-skip"
     if step.trains:
         page, vote, skip = "consequences", "training-choice-less", "skip-training"

@@ -160,7 +160,6 @@ def test_at_the_limit_of_files_newcomers_get_a_page_that_says_so(monkeypatch):
 
 
 def test_an_upload_unpacks_to_at_most_so_many_bytes(monkeypatch, tmp_path):
-    """A file of the server's own machine may be larger."""
     monkeypatch.setattr(files, "UPLOADED", MB)
     packed = gzip.compress(b"step,reward\n" + b"0,1\n" * (MB // 2))
     file = tmp_path / "run.csv.gz"

@@ -194,7 +194,6 @@ def inside():
 
 
 def test_get_instance_knows_what_each_session_uploaded(inside):
-    """Without it sessions can fill the memory."""
     assert inside["parked"] == {"one": len(b"four")}
 
 
@@ -206,5 +205,4 @@ def test_uploads_and_metrics_have_the_paths_that_are_guarded(inside):
 
 
 def test_the_name_in_annotations_is_what_streamlit_gives():
-    """Without it its modules cannot be imported."""
     assert isinstance(st.container(), DeltaGenerator)

@@ -154,8 +154,6 @@ def test_too_many_wrong_codes_have_to_wait(sheet, monkeypatch):
 def test_whoever_sits_in_a_room_or_has_its_link_need_not_wait(
     visit, room, monkeypatch, of_all
 ):
-    """Not when their machine typed wrong codes, nor when the whole server did. The
-    code alone has to wait, and so has a link with another token."""
     rooms = widgets.rooms()
     monkeypatch.setattr(widgets.WRONG_CODES[of_all], "wait", lambda client: 17.0)
     rooms.join(room, "sits")
@@ -175,7 +173,6 @@ def test_whoever_sits_in_a_room_or_has_its_link_need_not_wait(
 
 
 def test_who_opens_many_rooms_has_to_wait(visit, monkeypatch):
-    """Other browsers of the machine, too."""
     monkeypatch.setattr(widgets.OPENINGS, "free", -100)
     monkeypatch.setattr(widgets, "client", lambda: "192.0.2.1")
     first = visit("session", {"seat": "one"}).click("room-open")

@@ -185,7 +185,6 @@ def lesson(draft: Draft) -> None:
 
 
 def _end(here: str) -> None:
-    """Progress, a diamond for each bug, and the next bug."""
     done, following = drafts.progress().uncovered(), address.next_bug(here)
     stops = ""
     for name in bug_files():

@@ -160,7 +160,6 @@ def _listed(texts: Sequence[str]) -> str:
 
 
 def _evidence(verdict: Verdict) -> None:
-    """Everything else that the check knows; and files."""
     st.markdown(words.titled("Evidence", level=3))
     table(["", ""], [list(fact) for fact in report.facts(verdict)], label="evidence")
     for title, texts in report.lists(verdict).items():

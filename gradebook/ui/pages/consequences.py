@@ -1,7 +1,5 @@
 """Does it matter? Two policies trained side by side."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from functools import partial
@@ -222,7 +220,7 @@ def _summary(mine: Desk, curves: Curves) -> str:
     )
 
 
-def _numbers(mine: Desk, curves: Curves) -> dict[str, pd.DataFrame]:
+def _numbers(mine: Desk, curves: Curves) -> "dict[str, pd.DataFrame]":
     effects = [asdict(_effect(mine, curves, update)) for update in curves.updates]
     frame = pd.DataFrame(effects, pd.Index(curves.updates, name="updates"))
     names = dict(zip(("correct", "faulty"), mine.names), half_width="95 % interval ±")

@@ -1,7 +1,5 @@
 """The lead's page: a room, the hour as a plan, the handouts."""
 
-from __future__ import annotations
-
 import math
 import time
 from functools import partial
@@ -163,7 +161,7 @@ STYLE = (
 )
 
 
-def results(room: Room) -> pd.DataFrame:
+def results(room: Room) -> "pd.DataFrame":
     """Each choice of each question, in the order of their reveals: the question,
     the choice, its votes, and "yes" where it is the answer."""
     rows = []

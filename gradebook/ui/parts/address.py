@@ -171,7 +171,6 @@ def whole(query: Mapping[str, str]) -> str:
 
 
 def case(page: str) -> Scenario:
-    """The case that stands on the page."""
     return scenarios.case(keys.CASES.get().get(page, page))
 
 

@@ -46,7 +46,6 @@ class Draft(edits.Draft):
 
     @property
     def swap(self) -> Swap:
-        """The faulty engine, with every bug of the state."""
         return swapped(self.state.bugs)
 
     @property

@@ -114,7 +114,6 @@ def _step(step: Step, revealed: bool) -> None:
 
 
 def _opened(step: Step) -> tuple[Path, dict[str, str]]:
-    """The page of a step, and its parameters."""
     if step.trains:
         page, link = TRAINING_PAGE, query_of(default_run(step.bug))
     elif step.scenario:

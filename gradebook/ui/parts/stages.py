@@ -1,7 +1,5 @@
 """Below the board: an opened stage, the smallest batch, the influence map, laws."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import partial
 from typing import Any
@@ -199,7 +197,7 @@ def _influence(draft: Draft) -> None:
     chart(map_figure(maps, draft.prompts, names), key=key, alt=alt)
     st.markdown(leak)
 
-    def frames() -> dict[str, pd.DataFrame]:
+    def frames() -> "dict[str, pd.DataFrame]":
         """A line for each row that is moved, a column for each that moves it."""
         sides = zip(names, (maps.correct.tolist(), maps.faulty.tolist()))
         return {

@@ -4,8 +4,6 @@ The lead sees the votes and reveals the answer; a learner votes, and follows the
 or not. The batch there is the learner's own; the lead's is one click away.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -107,8 +105,7 @@ def space(scenario: Scenario) -> None:
 # The lead
 
 
-def _lead(room: Room, name: str) -> Standing:
-    """The lead's line and what the room says."""
+def _lead(room: "Room", name: str) -> Standing:
     revealed = name in room.revealed
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(f"Room **{room.code}**, you lead.")
@@ -129,7 +126,6 @@ def _lead(room: Room, name: str) -> Standing:
 
 
 def move(page: str, question: str, link: str = "", stage: str = "") -> None:
-    """Tells the room where its lead stands."""
     if seat.leads():
         seat.act("move", page, question, link, stage)
 
@@ -137,7 +133,7 @@ def move(page: str, question: str, link: str = "", stage: str = "") -> None:
 # A learner
 
 
-def _learner(room: Room, name: str, text: str) -> Standing:
+def _learner(room: "Room", name: str, text: str) -> Standing:
     """A learner's line with the votes, and the way to the lead's question or batch."""
     mine, place, step = room.seat(seat.seat()), room.position, asked(name)
     vote = mine.votes.get(name)
@@ -155,7 +151,7 @@ def _learner(room: Room, name: str, text: str) -> Standing:
         seat.act("change_seat", follows=keys.widget("room-follow"))
         keys.SEEN.drop()
 
-    def take(place: Position) -> None:
+    def take(place: "Position") -> None:
         state = decode(dict(parse_qsl(place.link, True)), default=place.page).state
         draft = drafts.of(state.scenario)
         draft.become(state)

@@ -9,8 +9,6 @@ comes, or somebody opens or joins a room, the database stays closed: to import
 SQLAlchemy takes an eighth of a first visit.
 """
 
-from __future__ import annotations
-
 import hmac
 import math
 import os
@@ -69,7 +67,7 @@ OPENINGS = Slowdown(free=20)
 
 
 @st.cache_resource(show_spinner=False)
-def rooms() -> Rooms:
+def rooms() -> "Rooms":
     """The rooms of the database that the environment or Streamlit's secrets
     name, else of the one in the user's data folder."""
     from gradebook.classroom.room import Rooms
@@ -107,7 +105,7 @@ def code() -> str:
     return room
 
 
-def here() -> Room | None:
+def here() -> "Room | None":
     """This session's room as it stands; None for none, and for a closed one."""
     room = code()
     return rooms().read(room) if room else None
@@ -172,7 +170,6 @@ def seat() -> str:
 
 
 def enter(room: str) -> None:
-    """The session is in the room from now on."""
     keys.ROOM.put(room)
     keys.LEAD_KEY.drop()
     st.query_params.pop(PARAMETER, None)

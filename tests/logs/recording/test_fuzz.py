@@ -96,7 +96,6 @@ def content(tmp_path_factory):
 
 @pytest.mark.parametrize("first", [0, pytest.param(100, marks=pytest.mark.long)])
 def test_a_damaged_recording_is_named_or_read(content, first, tmp_path):
-    """Some bytes are changed, or the end is cut off."""
     path = tmp_path / "rank00000-1-00000.arrows"
     for seed in range(first, 100 if first == 0 else 1000):
         chance, data = random.Random(seed), bytearray(content)

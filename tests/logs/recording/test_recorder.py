@@ -102,7 +102,6 @@ def test_a_file_is_never_written_twice_where_the_clock_stands(tmp_path, monkeypa
 
 
 def test_a_resumed_run_replaces_only_the_steps_that_it_repeats(tmp_path):
-    """The first run had two ranks, the second has one."""
     for rank in (0, 1):
         with Recorder(tmp_path, rank=rank, ranks=2, strict=True) as recorder:
             for step in (1, 2):
