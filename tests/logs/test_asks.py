@@ -4,11 +4,13 @@ and made logs of formulas inside and outside the space, with faults."""
 from pathlib import Path
 
 import formulas
+import numpy as np
 import pandas as pd
 import promises
 import pytest
 from asking import named, verdict_on
 
+from gradebook.logs import logged_steps
 from gradebook.logs.explore import step_rows
 from gradebook.logs.log import check, check_log
 
@@ -255,6 +257,25 @@ def test_where_nothing_fits_another_column_of_prompts_is_tried():
     assert (said.exit_code, said.columns["prompt"]) == (0, "prompt_id")
     neither = verdict_on(log.assign(advantage=[-2.0, -2, 0, 1, 2, 1.5]))
     assert (neither.verdict, neither.columns["prompt"]) == ("none fits", "group")
+
+
+@pytest.mark.parametrize("near, part", [(10, 50_000), (10, 80), (20, 80)])
+def test_a_verdict_does_not_depend_on_how_a_log_is_cut(near, part, monkeypatch):
+    """Twenty steps of GRPO; in the last, two decimals are all that rewards vary by."""
+    monkeypatch.setattr(logged_steps, "PART", part)
+    log = pd.DataFrame(
+        {"step": np.repeat(range(20), 8), "uid": np.repeat(range(40), 4)}
+    )
+    spread = np.where(log["step"] < 20 - near, 1, 0.01)
+    log["reward"] = 0.5 + spread * np.random.default_rng(3).normal(size=160)
+    groups = log.groupby("uid")["reward"]
+    away = log["reward"] - groups.transform("mean")
+    log["advantage"] = away / (groups.transform("std") + 1e-6)
+    log["reward"] = log["reward"].round(2)
+    said = verdict_on(log)
+    assert (said.verdict, said.exit_code) == ("cannot tell", 2)
+    assert set(said.frame["verdict"]) == {"cannot tell"}
+    assert "rounding of the rewards" in said.sentence
 
 
 def test_the_opposite_sign_is_said():
