@@ -262,7 +262,7 @@ def _suspect(j: Judgement, s: Suspect, columns: Columns) -> str:
     more = f" (or {_titles(j.asks[1:3])})" if len(j.asks) > 1 else ""
     return (
         f"{first}. Is it what was configured? If not, this is {record.title}{more}:"
-        " declare what was."
+        " declare what was, with --declared."
     )
 
 

@@ -31,6 +31,12 @@ HEADS = {
     "none fits": "? Nothing fits",
     "cannot tell": "? Cannot tell",
 }
+ON_PAGE = {
+    "with --weights": "in the settings below",
+    "declare what was, with --declared": "answer the question beside the log",
+    "declare it": "answer the question beside the log",
+}
+"""The command line's options, and the page's fields in their place."""
 FIRST_SENTENCE = re.compile(r"(?<=[.!?])(?<!Dr\.)\s+(?=[A-Z])")
 CHART = "check-timeline"
 CHOSEN = "check-step"
@@ -104,9 +110,9 @@ def _verdict(checking: Checking, verdict: Verdict) -> None:
 def _card(checking: Checking, verdict: Verdict) -> None:
     with st.container(key="check-verdict"):
         head = HEADS[verdict.verdict]
-        # The page has buttons and fields in place of the command line's options.
         sentence, _, _ = verdict.sentence.partition(" Confirm with `--")
-        sentence = sentence.replace("with --weights", "in the settings below")
+        for option, field in ON_PAGE.items():
+            sentence = sentence.replace(option, field)
         first, *rest = FIRST_SENTENCE.split(sentence, maxsplit=1)
         if verdict.verdict == "correct" and verdict.declared:
             head = "✓ Correct"
