@@ -58,7 +58,5 @@ print(gradebook.run(gradebook.CORRECT, batch).baseline.tolist())
 
 
 def test_the_server_runs_one_script_of_a_session_at_a_time():
-    """Two at once share the session's drafts, and a page chosen while the
-    first ends is lost to it."""
     config = tomllib.loads((ROOT / ".streamlit/config.toml").read_text())
     assert config["runner"]["fastReruns"] is False

@@ -255,8 +255,6 @@ def swipe(page, mark, pixels):
 
 
 def test_a_finger_guesses_and_edits_on_a_narrow_screen(elsewhere, server):
-    """The diamond of the question, the slider of the challenge, and in the
-    sandbox a reward's handle."""
     page = elsewhere(390, 844, has_touch=True, is_mobile=True).new_page()
     page.goto(f"{server.url}/partial_groups")
     board = Board(page)

@@ -111,8 +111,6 @@ def test_what_is_opened_follows_edits_and_a_link_restores_them(read):
 
 
 def test_one_press_of_back_returns_from_an_answer_and_from_a_game(read):
-    """A look at the answer and the start of a game are no entries of their
-    own in the browser's history."""
     reader = read("", HOME)
     page = reader.page
     heading = page.get_by_role("heading", level=1)

@@ -77,8 +77,6 @@ def test_the_answer_moves_nothing_and_its_page_is_short(page, size):
 
 @pytest.mark.parametrize("bug, size", [("no_eos_outliers", (390, 844))])
 def test_the_guess_covers_no_answer_on_a_phone(page):
-    """The guess is beyond the axis, and −49.5 so near to it that "you" has no
-    room on either side: it stands below."""
     answer(page, page.locator(".choice", has_text="100"))
     words = page.locator(".board .guess .place")
     expect(words).to_have_text("you", timeout=60_000)

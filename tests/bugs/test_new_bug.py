@@ -260,8 +260,6 @@ def told(copy):
 
 @pytest.mark.long
 def test_readmes_test_command_passes_beside_them(copy):
-    """But for the browser, which the command itself opens on every stage, and for
-    this file, which would drop the same bugs in again."""
     text = (ROOT / "README.md").read_text("utf-8")
     command = re.search(r"## Test\n.*?/python (-m pytest [^\n]*)\n", text, re.S)[1]
     command += " --ignore tests/browser --ignore tests/bugs/test_new_bug.py"

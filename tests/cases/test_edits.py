@@ -310,8 +310,6 @@ def test_every_state_is_a_valid_batch_and_its_link_brings_it_back(name, sent):
 
 @given(some.data(), some.lists(ANY_EDIT, min_size=1, max_size=40))
 def test_a_browser_that_repeats_itself_ends_where_one_that_does_not(data, sent):
-    """The same edits, once one a message, once in overlapping messages that
-    come twice and late."""
     once, again = Draft(CASE), Draft(CASE)
     sent = [{"n": number, **edit} for number, edit in enumerate(sent, 1)]
     for edit in sent:

@@ -266,7 +266,6 @@ def test_the_recipe_for_slime_records_what_miles_computes(tmp_path, estimator):
 
 
 def test_miles_0_0_2_compares_all_rows_where_one_is_lost(tmp_path):
-    """The bug of slime issue 1414, in the function as released."""
     with pytest.raises(gradebook.WrongAdvantages) as error:
         follow("slime", tmp_path, {"estimator": "grpo"}, **of_miles(ONE_LOST))
     finding = error.value.finding

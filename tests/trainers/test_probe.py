@@ -181,7 +181,6 @@ def test_the_command_prints_and_gives_the_checks_exit_codes(capsys, monkeypatch)
 
 
 def test_a_script_may_probe_at_its_top_level(tmp_path):
-    """Its child imports the script again and must not probe in its turn."""
     script = tmp_path / "script.py"
     script.write_text(
         "import gradebook\n"
@@ -198,7 +197,6 @@ def test_a_script_may_probe_at_its_top_level(tmp_path):
 
 
 def test_the_command_probes_an_installed_trainer(tmp_path, capsys, monkeypatch):
-    """A release of Cosmos-RL that was never made, as pip would lay it out."""
     about = tmp_path / "cosmos_rl-9.9.dist-info" / "METADATA"
     code = tmp_path / "cosmos_rl/dispatcher/algo/grpo.py"
     for file in (about, code):

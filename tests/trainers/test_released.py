@@ -309,7 +309,6 @@ normalization double each. Another eps or ddof moves advantages further."""
 @pytest.mark.long
 @pytest.mark.parametrize("package", PACKAGES)
 def test_the_newest_release_measured_again_is_as_shipped(package, tmp_path):
-    """Fetches the wheel; where the index cannot be reached, it says so."""
     version = list(pinned()[package]["versions"])[-1]
     try:
         (wheel,) = distributions(path=[str(fetch(package, version, tmp_path))])

@@ -10,7 +10,6 @@ from gradebook.trainers.trl import declared
 
 
 def test_masked_truncated_rows_are_healthy_for_guard_and_check(tmp_path):
-    """Truncated rows have no tokens left, and their rewards enter the mean."""
     groups = [[1.0, 0.0, 3.0, 5.0], [2.0, 4.0, 0.0, 1.0]]
     rows = {
         "prompt": [0, 0, 0, 0, 1, 1, 1, 1],

@@ -159,7 +159,6 @@ def test_a_lead_on_a_page_of_a_newer_server_is_passed_over(at, room, follows):
 
 
 def test_a_board_that_is_edited_after_the_reveal_is_open_before_its_page(at):
-    """An edit's answer comes before the page's run, which waits for its turn."""
     lead, page = at("the-lead"), at("a-learner")
     draft = page.app.session_state["drafts"][Q]
     edit = {"n": 1, "do": "cell", "row": 0, "column": "reward", "value": "7"}
@@ -235,8 +234,6 @@ def test_nobody_is_told_of_the_split_or_the_answer_before_the_reveal(at, room):
 
 
 def test_the_news_of_a_reveal_bring_the_board_before_the_page_is_drawn(at, room):
-    """The faulty numbers are the engine's on the original batch, and the verdict
-    is about the learner's own vote."""
     lead, page = at("the-lead"), at("a-learner").answer(2)
     drawn = asks(page, room)[0]
     lead.click("room-reveal")

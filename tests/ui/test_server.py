@@ -198,8 +198,6 @@ def test_get_instance_knows_what_each_session_uploaded(inside):
 
 
 def test_uploads_and_metrics_have_the_paths_that_are_guarded(inside):
-    """Elsewhere uploads would have the limit of other requests, 1 MB, and everybody
-    could read the metrics."""
     assert inside["metrics"] == 200 and inside["upload"] == 204
     assert inside["nowhere"] != 204
 

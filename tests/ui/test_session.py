@@ -28,7 +28,6 @@ def led(visit, room):
 
 
 def test_sessions_that_come_together_open_the_database_once(monkeypatch):
-    """Each further opening takes connections until the database has none."""
     opened = []
 
     def slow(url):

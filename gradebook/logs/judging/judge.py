@@ -131,27 +131,27 @@ def by_step(ruler: Ruler, asked: Asked) -> pd.DataFrame:
 def _whole(candidates: Candidates) -> Judgement:
     """The verdict on all steps that tell something."""
     steps, usable = candidates.steps, ~quiet(candidates.steps)
-    unknown, at = Judgement("cannot tell", candidates), np.flatnonzero(usable)
-    if not len(at):
+    unknown, telling = Judgement("cannot tell", candidates), np.flatnonzero(usable)
+    if not len(telling):
         return replace(unknown, why="nothing varies")
-    fitting = candidates.fitting(at, WRITTEN)
+    fitting = candidates.fitting(telling, WRITTEN)
     if np.nan_to_num(np.abs(steps.advantage), nan=1.0).max() <= 1e-9:
         search.search_bugs(candidates, usable, beside=fitting)
-        return replace(unknown, why="all zero", asks=conditions_of(candidates, at))
+        return replace(unknown, why="all zero", asks=conditions_of(candidates, telling))
     if fitting:
         search.search_bugs(candidates, usable, beside=fitting)
-        return _decided(unknown, at)
+        return _decided(unknown, telling)
     left = usable & (candidates.level() > WRITTEN)
     search.search_bugs(candidates, left if left.any() else usable)
-    search.find_lost_digits(candidates, at)
-    j = _decided(unknown, at)
+    search.find_lost_digits(candidates, telling)
+    j = _decided(unknown, telling)
     rounded = j.level == REWARDS or (j.suspect is not None and j.suspect.surety > 0)
-    change = _one_change(candidates, at)
+    change = _one_change(candidates, telling)
     if change is None or j.verdict == "suspect" or rounded:
         return j
     step, *both = change
     search.search_bugs(candidates, usable, beside=both)
-    asks = conditions_of(candidates, at)
+    asks = conditions_of(candidates, telling)
     return Judgement("asks", candidates, "", tuple(both), asks=asks, change=step)
 
 

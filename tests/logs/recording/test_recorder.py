@@ -169,7 +169,6 @@ def test_training_goes_on_while_the_disk_is_full(tmp_path):
 
 
 def test_a_file_that_is_cut_off_anywhere_keeps_its_whole_steps(tmp_path):
-    """As a killed run leaves it: each step is in the file when `step` returns."""
     with Recorder(tmp_path / "run", strict=True) as recorder:
         ends = []
         for step in range(3):
