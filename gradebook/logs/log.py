@@ -148,7 +148,7 @@ def _verdict(read: Verdict, reading: Reading, j: Judgement) -> Verdict:
     """The verdict with what was judged."""
     log, frame, ruler = read.log, j.frame, j.candidates.ruler
     steps = ruler.steps
-    if reading.why == ASSUMED and j.verdict in BY_WEIGHTS:
+    if reading.why == ASSUMED and (j.verdict in BY_WEIGHTS or j.why == "rounding"):
         frame = _without_weights(frame)
         j = replace(j, verdict="cannot tell", why="weights", frame=frame)
     first = frame[frame["verdict"].isin(OFF)][:1]
