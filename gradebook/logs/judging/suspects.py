@@ -235,6 +235,18 @@ def telling_columns(record: Bug) -> tuple[str, ...]:
     return tuple(c for c in flat if c != "prompt") or ("prompt",)
 
 
+def cells(steps: LoggedSteps, suspect: Suspect) -> np.ndarray:
+    """The groups of the suspect's engine, each with a number of its own: -1 in none,
+    NaN without an advantage. float64 [R]"""
+    groups: list[np.ndarray] = []
+    for part in map(steps.of_steps, steps.parts()):
+        traced, before = compute(part, suspect), sum(map(len, groups))
+        assert traced.group is not None
+        group = np.where(traced.group >= 0, traced.group + before, -1)
+        groups.append(np.where(np.isfinite(traced.values), group, np.nan))
+    return np.concatenate(groups)
+
+
 def mixes_strides(suspect: Suspect, steps: LoggedSteps) -> bool:
     """The rows were cut by their position: unequal groups stand in runs, the stride
     is the commonest or largest size, and some strides hold exactly one prompt while
@@ -242,12 +254,11 @@ def mixes_strides(suspect: Suspect, steps: LoggedSteps) -> bool:
     both kinds is enough. Where each step has one kind, it takes more than two steps,
     and mixed are exactly those in which a prompt has fewer rows than the stride, or
     that have fewer prompts than others."""
-    traced, settings, batch = compute(steps, suspect), suspect.settings, steps.batch
-    assert traced.group is not None
-    kept = ((batch.tokens > 0) & batch.scored).numpy() & np.isfinite(traced.values)
+    settings, batch, cell = suspect.settings, steps.batch, cells(steps, suspect)
+    kept = ((batch.tokens > 0) & batch.scored).numpy() & np.isfinite(cell)
     if settings.mask_no_eos:
         kept &= batch.eos.numpy()
-    prompt, cell = batch.prompt_index.numpy()[kept], traced.group[kept]
+    prompt, cell = steps.prompt[kept], cell[kept].astype("int64")
     size = np.bincount(prompt)
     sizes = size[size > 0]
     runs = 1 + np.count_nonzero(np.diff(prompt))
@@ -257,7 +268,7 @@ def mixes_strides(suspect: Suspect, steps: LoggedSteps) -> bool:
         return False
     has_cell = cell >= 0
     pairs = cell[has_cell] * len(size) + prompt[has_cell]
-    pieces, shared = np.unique(pairs.astype("int64"), return_counts=True)
+    pieces, shared = np.unique(pairs, return_counts=True)
     cell_of, prompt_of = np.divmod(pieces, len(size))
     several = np.bincount(cell_of)[cell_of] > 1
     whole = ~several & (shared == size[prompt_of]) & (shared >= stride)
