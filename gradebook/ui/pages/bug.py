@@ -17,7 +17,7 @@ from gradebook.ui.board import lesson as board_lesson
 from gradebook.ui.board.component import below, board
 from gradebook.ui.parts import address, controls, drafts, report, stages, words
 from gradebook.ui.parts.address import bug_files, page_files
-from gradebook.ui.parts.desk import PAGE, query_of
+from gradebook.ui.parts.desk import DESK, PAGE, query_of
 from gradebook.ui.parts.drafts import Draft
 from gradebook.ui.parts.widget import shortcuts, showing
 from gradebook.ui.rooms import bar as room
@@ -131,7 +131,8 @@ def _more(draft: Draft) -> None:
             key, turned = f"more-{part}", (part,)
             st.button(label, key, on_click=turn, args=turned, type="tertiary")
             if part == "affected" and (bug := draft.scenario.bug) in studied():
-                file, query = page_files()[PAGE], query_of(default_run(bug))
+                last, file = DESK.get().run, page_files()[PAGE]
+                query = query_of(last if last.bug == bug else default_run(bug))
                 st.page_link(file, label="Does it matter?", query_params=query)
     if draft.opened:
         with st.container(key="opened"):
