@@ -278,6 +278,12 @@ def test_a_verdict_does_not_depend_on_how_a_log_is_cut(near, part, monkeypatch):
     assert "rounding of the rewards" in said.sentence
 
 
+def test_groups_that_are_cut_in_parts_of_a_log_prove_the_same(monkeypatch):
+    monkeypatch.setattr(logged_steps, "PART", 16)
+    said = verdict_on(formulas.fault(0, "whole_batch")[2])
+    assert (said.verdict, said.bug) == ("suspect", "whole_batch")
+
+
 def test_the_opposite_sign_is_said():
     frame = formulas.fault(3, "swapped_scale")[2]
     said = verdict_on(frame.assign(advantage=-frame["advantage"]))

@@ -95,7 +95,6 @@ def test_a_chosen_step_shows_its_groups(page):
 
 
 def test_declared_settings_change_the_verdict(page):
-    """Dr. GRPO's numbers are swapped scale where GRPO was asked for."""
     log = "step,prompt,reward,advantage\n" + "".join(
         f"{step},{prompt},{reward},{float(reward) - mean}\n"
         for step in (1, 2, 3)

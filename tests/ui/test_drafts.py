@@ -90,7 +90,6 @@ def test_a_cookie_is_never_too_long():
 
 @pytest.mark.parametrize("name", [n for n in names() if load(n).prediction.regions])
 def test_a_guess_past_the_axis_is_a_choice_that_lies_there(name):
-    """Where the answer lies past an end of the axis, a drag can reach it."""
     case = load(name)
     question = case.prediction
     values = compared(start(case)).correct.advantage.nan_to_num().tolist()

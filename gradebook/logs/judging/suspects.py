@@ -235,7 +235,7 @@ def telling_columns(record: Bug) -> tuple[str, ...]:
     return tuple(c for c in flat if c != "prompt") or ("prompt",)
 
 
-def cells(steps: LoggedSteps, suspect: Suspect) -> np.ndarray:
+def cut_groups(steps: LoggedSteps, suspect: Suspect) -> np.ndarray:
     """The groups of the suspect's engine, each with a number of its own: -1 in none,
     NaN without an advantage. float64 [R]"""
     groups: list[np.ndarray] = []
@@ -254,7 +254,7 @@ def mixes_strides(suspect: Suspect, steps: LoggedSteps) -> bool:
     both kinds is enough. Where each step has one kind, it takes more than two steps,
     and mixed are exactly those in which a prompt has fewer rows than the stride, or
     that have fewer prompts than others."""
-    settings, batch, cell = suspect.settings, steps.batch, cells(steps, suspect)
+    settings, batch, cell = suspect.settings, steps.batch, cut_groups(steps, suspect)
     kept = ((batch.tokens > 0) & batch.scored).numpy() & np.isfinite(cell)
     if settings.mask_no_eos:
         kept &= batch.eos.numpy()

@@ -152,8 +152,6 @@ def _settings(room: Room) -> None:
             st.number_input(label, least, most, key=f"room-{field}", width=180, **act)
 
 
-# What the room said: on the lead's page, as CSV and as a handout
-
 STYLE = (
     "body{font:16px/1.5 system-ui,sans-serif;max-width:50rem;margin:2rem auto}"
     "table{border-collapse:collapse}th,td{padding:.2rem 1rem .2rem 0;text-align:left;"

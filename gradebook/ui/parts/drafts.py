@@ -106,7 +106,10 @@ def _as_it_came(scenario: Scenario, bugs: tuple[str, ...]) -> Comparison:
 
 def of(scenario: Scenario) -> Draft:
     """The session's draft of the scenario, made at the first visit."""
-    return keys.DRAFTS.get().setdefault(scenario.name, Draft(scenario))
+    drafts_of_session = keys.DRAFTS.get()
+    if scenario.name not in drafts_of_session:
+        drafts_of_session[scenario.name] = Draft(scenario)
+    return drafts_of_session[scenario.name]
 
 
 # What the learner has done so far
