@@ -208,27 +208,29 @@ def fresh(frame: pd.DataFrame, settings: Settings) -> gradebook.Batch:
     return gradebook.Batch(**columns, settings=settings)
 
 
+def logs_of(rows: int):
+    """(name, settings, log) of five logs: correct, faulty and noise."""
+    frame, grpo = plain_rows(rows), replace(ESTIMATORS["grpo"], group_size=GROUP)
+    yield "correct", grpo, computed(frame, "", grpo)
+    batch = replace(grpo, scale="batch_std")
+    yield "correct", batch, computed(frame, "", batch)
+    for bug in ("partial_groups", "missing_parentheses", "noise"):
+        yield bug, grpo, computed(frame, bug, grpo)
+
+
 def speed(rows: int) -> None:
     """Prints a check's CPU time in plain runs of the engine."""
     torch.set_num_threads(1)
     frame, grpo = plain_rows(rows), replace(ESTIMATORS["grpo"], group_size=GROUP)
     gradebook.check(computed(plain_rows(2000), "", grpo))
-    logs = (
-        ("", grpo),
-        ("", replace(grpo, scale="batch_std")),
-        ("partial_groups", grpo),
-        ("missing_parentheses", grpo),
-        ("noise", grpo),
-    )
-    for bug, settings in logs:
-        log = computed(frame, bug, settings)
+    for name, settings, log in logs_of(rows):
         plain = min(
             seconds(lambda: gradebook.run(gradebook.CORRECT, fresh(frame, grpo)))
             for _ in range(3)
         )
         taken = seconds(lambda: gradebook.check(log))
         print(
-            f"{rows:>9,} rows {bug or 'correct':20} {settings.scale:10}"
+            f"{rows:>9,} rows {name:20} {settings.scale:10}"
             f" {taken / plain:6.1f} plain runs of {plain * 1000:.0f} ms",
             flush=True,
         )
@@ -243,18 +245,20 @@ def seconds(work) -> float:
 
 def memory(rows: int) -> None:
     """Prints what a check of a file adds to the process, in tables."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "log.parquet"
-        log = computed(plain_rows(rows), "", ESTIMATORS["grpo"])
-        log.to_parquet(path)
-        table = int(log.memory_usage(deep=True).sum())
-        here = [sys.executable, __file__, "peak", str(path)]
-        small = Path(folder) / "small.parquet"
-        log.head(1000).to_parquet(small)
-        first = subprocess.check_output([*here[:-1], str(small)], text=True)
-        whole = subprocess.check_output(here, text=True)
-    more = int(whole) - int(first)
-    print(f"{rows:,} rows: {more >> 20} MB, {more / table:.1f} tables")
+    for name, settings, log in logs_of(rows):
+        with tempfile.TemporaryDirectory() as folder:
+            path = str(Path(folder) / "log.parquet")
+            here = [sys.executable, __file__, "peak", path]
+            log.head(1000).to_parquet(path)
+            first = int(subprocess.check_output(here, text=True))
+            log.to_parquet(path)
+            more = int(subprocess.check_output(here, text=True)) - first
+        tables = more / log.memory_usage(deep=True).sum()
+        print(
+            f"{rows:>9,} rows {name:20} {settings.scale:10}"
+            f" {more >> 20} MB, {tables:.1f} tables",
+            flush=True,
+        )
 
 
 def peak(path: str) -> None:

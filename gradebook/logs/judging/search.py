@@ -256,8 +256,8 @@ def find_lost_digits(candidates: Candidates, at: np.ndarray) -> None:
     """Adds the bugs that round, each beside the reading that fits all other rows of
     the steps `at`, where its evidence stands in those that it alone explains."""
     ruler, steps = candidates.ruler, candidates.steps
-    names = ("prompt", "reward", "advantage")
-    log = pd.DataFrame({name: getattr(steps, name) for name in names})
+    columns = {n: getattr(steps, n) for n in ("prompt", "reward", "advantage")}
+    log = pd.DataFrame(columns, copy=False)
     for record in map(bug, BUGS):
         if record.unexplained is None or record.evidence is None:
             continue
