@@ -47,17 +47,17 @@ class Candidates:
     readings: dict[Reading, Fit] = field(default_factory=dict)
     suspects: dict[Suspect, Fit] = field(default_factory=dict)
     nearest: tuple[Reading, float] | None = None
-    _fits: dict[Computation, Fit] = field(default_factory=dict)
+    fits: dict[Computation, Fit] = field(default_factory=dict)
 
     @property
     def steps(self) -> LoggedSteps:
         return self.ruler.steps
 
     def fit(self, computation: Computation) -> Fit:
-        if computation not in self._fits:
+        if computation not in self.fits:
             self.tick()
-            self._fits[computation] = bugs.fit(self.ruler, computation)
-        return self._fits[computation]
+            self.fits[computation] = bugs.fit(self.ruler, computation)
+        return self.fits[computation]
 
     def level(self) -> np.ndarray:
         """int [S] the best level of any reading."""
@@ -176,12 +176,12 @@ def _fitting(
 
     def merit(reading: Reading) -> tuple:
         level = fits[reading].level[usable]
-        good = int((level <= WRITTEN).sum())
-        worst = int(level.max(initial=0))
-        return -good, worst, not asked.wanted(reading), *plainness(reading)
+        plain = not asked.wanted(reading), *plainness(reading)
+        return -(level <= WRITTEN).sum(), level.max(initial=0), *plain
 
     best = sorted(fits, key=merit)
-    if ruler.steps.rows == candidates.steps.rows:
+    if ruler is candidates.ruler:
+        candidates.fits.update(fits.items())
         return best
     kept = {r.estimator: r for r in reversed(best)}  # one of each name, and more
     return list(dict.fromkeys((*best[:KEPT], *kept.values())))
