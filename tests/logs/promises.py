@@ -1,19 +1,7 @@
-"""What the check promises, measured on the made logs of `formulas`.
+"""What the check promises, measured on the made logs of `formulas`."""
 
-    python tests/logs/promises.py [logs] [first seed]
-
-prints, for each kind of log, how many of so many were told what they must be, and
-each log that was not, with its seed.
-"""
-
-import sys
-import warnings
-from pathlib import Path
-
-sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[2])]
-
-import formulas  # noqa: E402
-from asking import named, verdict_on  # noqa: E402
+import formulas
+from asking import named, verdict_on
 
 
 def inside(seed):
@@ -70,10 +58,3 @@ def measured(kind, logs, first=0):
     right, broken = told.count(True), told.count("broken")
     print(f"{kind}: {logs} logs, right {right}, promises broken {broken}", flush=True)
     return right, broken
-
-
-if __name__ == "__main__":
-    warnings.simplefilter("ignore")
-    logs, first = map(int, [*sys.argv[1:], *("500", "0")[len(sys.argv) - 1 :]])
-    for kind in KINDS:
-        measured(kind, logs, first)

@@ -66,7 +66,7 @@ def test_a_declaration_of_how_rows_count_turns_the_question_into_a_suspect(name)
 @pytest.mark.parametrize("kind", promises.KINDS)
 def test_made_logs_are_told_what_they_must_be(kind, logs, first):
     """At least 95 % of those inside the space by their name, and no promise
-    broken. `python tests/logs/promises.py` measures more."""
+    broken. `tests/bench/check.py promises` measures more."""
     logs *= 2 if kind == "inside" else 1
     right, broken = promises.measured(kind, logs, first)
     assert right >= 0.95 * logs if kind == "inside" else right == logs
@@ -279,9 +279,19 @@ def test_a_verdict_does_not_depend_on_how_a_log_is_cut(near, part, monkeypatch):
 
 
 def test_groups_that_are_cut_in_parts_of_a_log_prove_the_same(monkeypatch):
-    monkeypatch.setattr(logged_steps, "PART", 16)
+    monkeypatch.setattr(logged_steps, "PART", 40)
     said = verdict_on(formulas.fault(0, "whole_batch")[2])
     assert (said.verdict, said.bug) == ("suspect", "whole_batch")
+
+
+def test_a_bug_is_asked_about_beside_an_unusual_computation_of_a_frame():
+    """OPO: means by tokens are 1/2 and 4/10; each rollout once, 2/6 and 1/7."""
+    log = pd.DataFrame({"step": [0] * 3 + [1] * 3, "prompt": [0] * 3 + [1] * 3})
+    log["rollout"], log["length"] = [0, 0, 1, 2, 2, 3], [2, 2, 4, 1, 3, 6]
+    log["reward"] = [1.0, 1, 0] * 2
+    log["advantage"] = [0.5, 0.5, -0.5, 0.6, 0.6, -0.4]
+    last = check(log).iloc[1]
+    assert (last["verdict"], last["bug"]) == ("asks", "fan_out")
 
 
 def test_the_opposite_sign_is_said():

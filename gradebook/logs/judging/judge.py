@@ -120,7 +120,8 @@ def by_step(ruler: Ruler, asked: Asked) -> pd.DataFrame:
     """`gradebook.check`: each step judged by its own rows."""
     candidates, usable = search.search(ruler, asked), ~quiet(ruler.steps)
     good = candidates.level() <= WRITTEN
-    likely = sorted(candidates.readings, key=plainness)
+    fits = candidates.readings
+    likely = sorted(fits, key=lambda r: (-fits[r].good.sum(), plainness(r)))
     search.search_bugs(candidates, usable & good, beside=likely)
     search.search_bugs(candidates, usable & ~good)
     if (usable & ~good).any():

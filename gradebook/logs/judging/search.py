@@ -281,10 +281,9 @@ def find_lost_digits(candidates: Candidates, at: np.ndarray) -> None:
             shown = record.evidence(rounded, r.settings)
             good &= (steps.total(odd & (shown == 0)) == 0) & (steps.total(odd) > 0)
             if good.any():
-                proof = bool((shown == 2).any())
                 lost = np.full(steps.step_count, np.nan)
                 level = np.where(good, WRITTEN, NONE)
-                suspect = Suspect(record.name, r.settings, (), r, proof)
+                suspect = Suspect(record.name, r.settings, (), r, 2 in shown)
                 beside[suspect] = Fit(level, lost, good.astype(float), good)
         for suspect in sorted(beside, key=lambda s: not s.is_shown)[:1]:
             candidates.suspects[suspect] = beside[suspect]
