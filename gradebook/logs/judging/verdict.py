@@ -139,7 +139,7 @@ SENTENCES = {
     " equal and the advantages are 0. Check steps on which rewards differ.",
     "raw reward": "The advantages are the rewards themselves. {then}",
     "none fits": "None of the known computations fits. Check the columns, the weights"
-    " of the rewards and the group size.",
+    " of the rewards, the group size, and what was declared, if anything.",
 }
 """What stands behind a judgement -> the sentence."""
 
