@@ -159,13 +159,13 @@ def _fitting(
         if not left.any() and (view.grouping != "by prompt" or view.clip != clip):
             break
         for family in space.families(rows, asked.declared.get("eps")):
-            for reading in filter(only, family):
+            for place, reading in enumerate(filter(only, family)):
                 near = ruler.fit(rows.compute(reading))
                 fits_some = bool((near.level <= REWARDS).any())
                 if fits_some:
                     fits[reading] = near
                 share = near.fitting.sum() / ruler.steps.rows
-                is_plain = reading == family[0] and not reading.second
+                is_plain = place == 0 and not reading.second
                 nearest = candidates.nearest or (reading, -1.0)
                 if (fits_some or is_plain) and share > nearest[1]:
                     candidates.nearest = reading, share

@@ -236,7 +236,7 @@ class Rows:
         return Numbers(values, baseline, scale)
 
 
-def families(rows: Rows, eps: float | None = None) -> Iterator[list[Reading]]:
+def families(rows: Rows, eps: float | None = None) -> Iterator[Iterator[Reading]]:
     """Every baseline over every scale, once and normalized again: the readings
     with each eps in each place, the usual one first; `eps` also takes part."""
     choices = dict.fromkeys((*EPS_PLACES, (eps or 0.0, "after")))
@@ -263,10 +263,10 @@ def families(rows: Rows, eps: float | None = None) -> Iterator[list[Reading]]:
         for ddof in ((1, 0) if scale.endswith("_std") else (1,))
     ]
     for first, second in product(firsts, ("", *seconds)):
-        yield [
+        yield (
             replace(first, eps=eps, eps_at=place, second=second)
             for eps, place in (choices if first.adds_eps else ((0.0, "after"),))
-        ]
+        )
 
 
 def groupings(steps: LoggedSteps) -> list[str]:
