@@ -93,8 +93,8 @@ def voters(batch: Batch, trace: Trace, row: int) -> list[int]:
 def row_weight(batch: Batch, trace: Trace, row: int) -> float:
     """How much each trained token of the row weighs in the loss; 0 for a row that
     has no advantage."""
-    here = ~trace.advantage.isnan()
-    if not bool(here[row]):
+    here = ~trace.score.isnan()
+    if bool(trace.advantage[row].isnan()):
         return 0.0
     within = batch.select(here)
     learns = learning_tokens(within, trace.trained[here])

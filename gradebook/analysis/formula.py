@@ -34,8 +34,8 @@ BASELINES = {
     "none": "none",
 }
 SCALES = {
-    "group_std": "standard deviation (ddof {ddof}) of the group's rows + {eps}",
-    "batch_std": "standard deviation (ddof {ddof}) of the batch's rows + {eps}",
+    "group_std": "standard deviation (ddof {ddof}) of the group's rows{about} + {eps}",
+    "batch_std": "standard deviation (ddof {ddof}) of the batch's rows{about} + {eps}",
     "others_std": "standard deviation (ddof {ddof}) of the other rows + {eps}, or 1 if"
     " they are equal",
     "nonzero_share": "share of non-zero scores among the counted rows",
@@ -93,7 +93,7 @@ def _quotient(comparison: Comparison, trace: Trace, row: int) -> Line:
 
 
 def _no_advantage(batch: Batch, trace: Trace, row: int) -> str:
-    if bool(trace.advantage[row].isnan()):
+    if bool(trace.score[row].isnan()):
         least = batch.settings.min_group_size
         why = f"its prompt has fewer than {least} rows"
         if int(batch.prompt_rows[row]) >= least:
@@ -125,10 +125,12 @@ def _divided(batch: Batch, trace: Trace, row: int) -> Iterator[Line]:
 
 def _baseline(batch: Batch, trace: Trace, row: int) -> str:
     kind, heard = batch.settings.baseline, voters(batch, trace, row)
-    if kind == "group_mean" and not heard:
+    of_group = kind in ("group_mean", "leave_one_out", "length_weighted_mean")
+    if of_group and int(trace.group[row]) < 0:
         return "0, the row is in no group"
-    if kind == "group_mean" and len(heard) == 1 and batch.settings.lone_row == "raw":
-        return f"0, {listed(heard)} is alone and keeps its raw score"
+    alone = len(heard) == (kind != "leave_one_out")
+    if of_group and alone and batch.settings.lone_row == "raw":
+        return f"0, {listed(heard or [row])} is alone and keeps its raw score"
     sentence = BASELINES[kind].format(rows=listed(heard))
     if kind in ("group_mean", "batch_mean") and 1 < len(heard) <= 6:
         scores = [short(float(trace.score[r])) for r in heard]
@@ -144,19 +146,21 @@ def _scale(batch: Batch, trace: Trace, row: int) -> str:
     alone = int(((group == group[row]) & trace.counted).sum()) == 1
     if s.scale == "group_std" and alone and s.ddof == 1:
         return f"1 (one counted row has no deviation) + {short(s.eps)}"
-    return SCALES[s.scale].format(eps=short(s.eps), ddof=s.ddof)
+    own = s.baseline == s.scale.replace("std", "mean")
+    about = " about the baseline" * (s.spread_about == "baseline" and not own)
+    return SCALES[s.scale].format(eps=short(s.eps), ddof=s.ddof, about=about)
 
 
 def _advantage(comparison: Comparison, trace: Trace, row: int) -> Line:
-    """The second step: the straight line (standardized - m) / s of the whole training
-    step, read off the two rows that are farthest apart, where they tell it."""
+    """The second step: the straight line (standardized - m) / s of the row's rank,
+    read off its two rows that are farthest apart, where they tell it."""
     batch = comparison.batch
     before = _number(comparison, trace, "standardized", row)
     after = _number(comparison, trace, "advantage", row)
-    rows = (batch.step_index == batch.step_index[row]) & trace.credited
-    rows &= trace.advantage.isfinite()
+    rows = (batch.step_index == batch.step_index[row]) & (batch.rank == batch.rank[row])
+    rows &= trace.credited & trace.advantage.isfinite()
     x, y = trace.standardized[rows].double(), trace.advantage[rows].double()
-    if not len(x) or float(y.max() - y.min()) <= 1e-9:
+    if not rows[row] or float(y.max() - y.min()) <= 1e-9:
         return (Part("then "), before, Part(" becomes "), after)
     low, high = int(y.argmin()), int(y.argmax())
     s = float((x[high] - x[low]) / (y[high] - y[low]))

@@ -204,7 +204,7 @@ def steps_of(batch: Batch) -> list[Step]:
         "row": torch.arange(batch.rows),
         "mask": batch.mask.int(),
         "credited": credited,
-        "counted": CORRECT.counted(batch, credited),
+        "counted": CORRECT.counted(batch, credited & present(batch)),
         "valued": (batch.kept_steps > 0) & present(batch),
     }
     cells = {name: v.tolist() for name, v in columns.items() if v is not None}
@@ -249,7 +249,7 @@ def check(name: str, engine: Engine, batch: Batch) -> Outcome:
         noise = 16 * torch.finfo(divisor.dtype).eps * largest / divisor
         if batch.settings.whiten_tokens:
             noise = noise * 1e4  # a variance of 0 is divided by the root of 1e-8
-        return noise.nan_to_num(0, 0, 0).tolist()
+        return noise.nan_to_num(0, torch.inf).tolist()
 
     values, settings = on_engine(engine, batch, gradient), batch.settings
     by_design = convention(name, settings)

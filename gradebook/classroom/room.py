@@ -157,8 +157,8 @@ class Rooms:
         """The browser leads, too. Raises GradebookError for a wrong key."""
         with self._changed(code) as (database, room):
             _require(room.key == hashed(key), "room", "the key in the lead's own link")
-            lead = Seat(code=code, seat=hashed(seat), leads=True, heard=time.time())
-            database.merge(lead)
+            taken = {"code": code, "seat": hashed(seat), "heard": time.time()}
+            database.merge(Seat(**taken, leads=True, votes={}))
 
     def close(self, code: str, lead: str) -> None:
         """The room is gone, with all that was kept of it."""
@@ -190,9 +190,7 @@ class Rooms:
 
     def move(self, code: str, lead: str, *place: str) -> None:
         """The lead stands at `place`: what a Position is made of, in its order."""
-        position, room = Position(*place), self.read(code)
-        if room is None or room.position != position:
-            self.change(code, lead, place=vars(position))
+        self.change(code, lead, place=vars(Position(*place)))
 
     def sweep(self) -> None:
         """Deletes the rooms that showed no sign of life for KEPT seconds."""

@@ -112,7 +112,7 @@ def check_setting(name: str, value: Any) -> None:
     number = isinstance(value, (int, float)) and type(value) is not bool
     number = number and abs(value) <= sys.float_info.max
     if name in CHOICES:
-        fits = value in CHOICES[name] and type(value) is not bool
+        fits = type(value) in (str, int) and value in CHOICES[name]
         expected = "one of " + ", ".join(map(str, CHOICES[name]))
     elif name in FLAGS:
         fits, expected = type(value) is bool, "true or false"

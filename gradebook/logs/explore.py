@@ -13,7 +13,7 @@ from gradebook.cases.scenario import Scenario, bug, load
 from gradebook.cases.state import State, start
 from gradebook.cases.table import MOST_ROWS, Table
 from gradebook.core.errors import refuse
-from gradebook.core.formatting import DUST, counted, flips, signed
+from gradebook.core.formatting import DUST, counted, flips, pair
 from gradebook.core.lazy_pandas import pd
 from gradebook.core.settings import ESTIMATORS, Settings
 from gradebook.logs.judging import suspects
@@ -220,13 +220,13 @@ def sentences(lines: pd.DataFrame) -> list[str]:
     for line in lines.to_dict("records"):
         says = "both engines would give the same numbers on every step of this log."
         if line["steps"]:
+            numbers = pair(line["correct"], line["faulty"])
             says = (
                 f"under {line['estimator']}, the engines would differ on"
                 f" {line['steps']} of {counted(line['of'], 'step')}, on"
                 f" {counted(line['rows_off'], 'row')}, {line['flips'] or 'none'} of"
                 f" them with the other sign. They differ most at step {line['step']},"
-                f" row {line['row']}: correct {signed(line['correct'])}, faulty"
-                f" {signed(line['faulty'])}."
+                f" row {line['row']}: correct {numbers[0]}, faulty {numbers[1]}."
             )
         texts.append(f"{bug(line['bug']).title}: {says}")
     return texts

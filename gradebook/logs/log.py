@@ -61,8 +61,7 @@ def check_log(
     def checked(by_row: tuple[str, ...] = ()) -> Verdict:
         """`by_row` are columns that name no prompts."""
         log = read_files(paths, columns, lambda share: tell(share, 0), by_row)
-        recorded = log.recording.declared if log.recording else {}
-        settings = {**recorded, **(declared or {})}
+        settings = _settings(log.recording, declared or {})
         asked = asked_of(settings, group_size, log.columns.trusted)
         read = _read(log, settings)
         if not len(log.table):
@@ -114,6 +113,15 @@ def pairs(parts: Iterable[str], key: str) -> dict[str, str]:
     return named
 
 
+def _settings(run: Recording | None, given: Mapping[str, Any]) -> dict[str, Any]:
+    """What was recorded and what is given, which counts first: an estimator in place
+    of all that it decides."""
+    decided = ("estimator", "baseline", "scale", "whiten_tokens")
+    passed = decided if "estimator" in given else ()
+    recorded = run.declared if run else {}
+    return {k: v for k, v in recorded.items() if k not in passed} | {**given}
+
+
 def _read(log: Log, declared: Mapping[str, object]) -> Verdict:
     """The verdict before anything is judged."""
     why = "broken steps" if log.broken_cells else "no steps"
@@ -140,7 +148,7 @@ def _read(log: Log, declared: Mapping[str, object]) -> Verdict:
 
 def _empty(log: Log) -> str:
     rows = counted(log.empty_advantages, "row has", "rows have")
-    sentence = f" {rows} an empty advantage: their steps are not judged."
+    sentence = f" {rows} an empty advantage: no step or prompt with one is judged."
     return sentence if log.empty_advantages else ""
 
 
@@ -222,7 +230,7 @@ def check(
     if isinstance(frame, pd.DataFrame):
         log = read_frame(frame, columns)
     else:
-        declared = {**frame.declared, **(declared or {})}
+        declared = _settings(frame, declared or {})
         log = read_recording(frame, columns)
     asked = asked_of(declared, group_size, log.columns.trusted)
     if not len(log.table):
@@ -251,7 +259,7 @@ def _notes(log: Log, rounding: Rounding) -> list[str]:
         " tokens is judged.": log.recording and log.recording.parts["by_token"].any(),
         "The rows of a step are not next to each other in this log. They were grouped"
         " by step, in their logged order.": log.gathered and not log.repeated,
-        f"{counted(log.repeated, 'step stands', 'steps stand')} twice, as after a"
+        f"{counted(log.repeated, 'step stands', 'steps stand')} again, as after a"
         " resumed run; each time is judged by itself.": log.repeated,
         f"{counted(log.broken_cells, 'broken cell was', 'broken cells were')} left out;"
         f" {steps} not judged for it.": log.broken_cells,

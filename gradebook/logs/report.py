@@ -95,12 +95,12 @@ def github(verdict: Verdict, place: str) -> str:
     if verdict.exit_code and notes:
         lines.append(("notice", "gradebook", "\n".join(notes)))
     return "\n".join(
-        f"::{level} title={_escaped(title, ':,')}::{_escaped(text)}"
+        f"::{level} title={escaped(title, ':,')}::{escaped(text)}"
         for level, title, text in lines
     )
 
 
-def _escaped(text: str, more: str = "") -> str:
+def escaped(text: str, more: str = "") -> str:
     """The text with the signs that end an annotation, and `more`, in hex."""
     return "".join(f"%{ord(c):02X}" if c in f"%\r\n{more}" else c for c in text)
 
@@ -140,4 +140,4 @@ def junit(verdict: Verdict, place: str) -> str:
 
 def printable(text: str, more: str = "") -> str:
     """The text without what moves a cursor, or cannot stand in XML 1.0, but `more`."""
-    return "".join(c if c.isprintable() or c in more else "�" for c in text)
+    return "".join(c if c.isprintable() or c in f"\u2009{more}" else "�" for c in text)

@@ -81,11 +81,12 @@ def read_as_trl(
     Raises GradebookError when the number of weights is wrong."""
     names = columns.rewards
     if weights is not None and len(weights) != len(names):
-        expected = f"{len(names)} numbers, for " + ", ".join(names)
+        expected = f"{counted(len(names), 'number')}, for " + ", ".join(names)
         raise refuse(expected, len(weights), "weights")
     settled = weights is not None or len(names) == 1
+    group_size = group_size if columns.by_place or "prompt" not in table else None
     reading = Reading(
-        weights=tuple(map(float, weights or [1] * len(names))),
+        weights=tuple(map(float, [1] * len(names) if weights is None else weights)),
         group_size=group_size,
         training=_training(table) if columns.by_place else None,
         why=GIVEN if settled else ASSUMED,
@@ -145,8 +146,8 @@ def read_as_trl(
         notes.append("groups are neighbouring rows with the same prompt")
     if out.any():
         notes.append(
-            f"{int(out.sum())} of the first {len(sample)} rows have no reward at all:"
-            " they enter no statistic and have advantage 0"
+            f"no reward at all: {int(out.sum())} of the {len(sample)} rows that were"
+            " looked at; such rows enter no statistic and have advantage 0"
         )
     if reading.normalized:
         notes.append(

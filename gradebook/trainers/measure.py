@@ -23,6 +23,7 @@ from typing import Any
 
 from gradebook.analysis.law_check import BROKEN, NOT_MEASURED
 from gradebook.core.errors import refuse
+from gradebook.logs.report import escaped
 from gradebook.trainers.adapters import ADAPTERS
 from gradebook.trainers.batches import BATCHES
 from gradebook.trainers.child import answer_of
@@ -231,8 +232,9 @@ def probe_command(
 ) -> int:
     """Probes, prints, and gives the exit code as the check does. Raises
     GradebookError for a function or a trainer that is not there."""
-    if bool(name) == bool(trainer):
-        raise refuse("MODULE:FUNCTION or --trainer", "both or none", "probe")
+    if bool(name) == bool(trainer) or (trainer and declared):
+        expected = "MODULE:FUNCTION, declared or not, or --trainer alone"
+        raise refuse(expected, "both or none", "probe")
     if trainer:
         results = dict(probes_of_trainer(trainer))
     else:
@@ -241,19 +243,20 @@ def probe_command(
             function = resolve_name(str(name))
             if not callable(function):
                 raise ValueError("no function")
-        except (ImportError, AttributeError, ValueError) as error:
+        except Exception as error:
             problem = f"{name} ({error})"
             raise refuse("package.module:function", problem, "probe") from None
         results = {str(name): probe(function, declared)}
     if not results:
         packages = ", ".join(package for _, package in ADAPTERS)
-        raise refuse(f"an installed one of {packages}", trainer, "--trainer")
+        expected = f"an installed release of {packages} whose code is known"
+        raise refuse(expected, trainer, "--trainer")
     if form == "json":
         print(json.dumps({key: result.to_dict() for key, result in results.items()}))
     elif form == "github":
         for key, result in results.items():
             level = ("notice", "error", "warning")[result.exit_code]
-            print(f"::{level} title={key}::" + str(result).replace("\n", "%0A"))
+            print(f"::{level} title={escaped(key, ':,')}::{escaped(str(result))}")
     else:
         print("\n\n".join(f"{key}\n{result}" for key, result in results.items()))
     codes = {result.exit_code for result in results.values()}

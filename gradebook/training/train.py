@@ -20,6 +20,7 @@ import torch
 from torch import Tensor
 
 from gradebook.bugs import swap
+from gradebook.cases.scenario import bug
 from gradebook.core.batch import Batch
 from gradebook.core.errors import GradebookError
 from gradebook.engine.pipeline import CORRECT, Engine, run
@@ -84,8 +85,8 @@ def rows_at(request: Run, seed: int, update: int) -> list[dict[str, Any]]:
         values = getattr(batch, name)
         if name in ("reward", "mask") or (values != getattr(usual, name)).any():
             columns[name] = values.tolist()
-    if batch.settings.beta:
-        for name in ("logp", "ref_logp"):
+    for name in () if bug(request.bug).in_advantages else ("logp", "ref_logp"):
+        if getattr(batch, name) is not None:
             columns[name] = getattr(batch, name).round(decimals=6).tolist()
     return [dict(zip(columns, cells)) for cells in zip(*columns.values())]
 

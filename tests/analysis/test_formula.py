@@ -91,7 +91,8 @@ def test_the_formula_has_enough_digits_under_any_setting(
         ),
         (
             {"scale": "batch_std", "eps": 0.5},
-            "scale: standard deviation (ddof 1) of the batch's rows + 0.5",
+            "scale: standard deviation (ddof 1) of the batch's rows about the baseline"
+            " + 0.5",
         ),
         ({"scale": "none"}, "scale: 1 (no division)"),
     ],
@@ -160,6 +161,9 @@ def test_a_second_normalization_is_another_line():
     assert sides("double_normalization", 1)[1][3] == (
         "then (-1.000 - (-0.667)) / 0.745 = -0.447"
     )
+    # Rank 1 alone: m = 5/8, and s is the root of 9/64 * 16/15.
+    later = sides("sharded_whitening", 3)[1][3]
+    assert later == "then (+0.250 - 0.625) / 0.387 = -0.968"
     # Rows 1 and 2 count, three tokens each: -0.5 and +0.5 of mean 0 and
     # variance 0.25 * 6 / 5 = 0.3; faulty -33.33 and -32.33, so mean -32.83.
     settings = gradebook.ESTIMATORS["reinforce_plus_plus_baseline"]

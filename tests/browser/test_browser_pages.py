@@ -213,7 +213,7 @@ def test_a_page_is_whole_and_violates_no_rule(reader, path, request):
     [
         ("mystery?v=1&seed=seed1", "Give up", "You gave up"),
         ("check", "A faulty run: lost rollouts", "Suspect: Partial groups"),
-        ("session", "Open a room", "Delete this class"),
+        ("session", "Open a room", "Close the room and delete its votes"),
     ],
 )
 def test_what_a_button_opens_is_whole_and_violates_no_rule(reader, path, button, shows):

@@ -45,7 +45,7 @@ def test_no_page_violates_the_policy(elsewhere, server):
         if name == "session":
             press("Open a room")
             expect(page.get_by_alt_text("QR code")).to_be_visible()
-            press("Delete this class")
+            press("Close the room and delete its votes")
     assert page.evaluate(KEPT) == []
     # A page that did violate it would have been found.
     page.evaluate("fetch('https://example.invalid/').catch(() => 0)")

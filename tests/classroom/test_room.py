@@ -93,8 +93,11 @@ def test_who_has_the_newest_key_leads_too(rooms, led):
     for wrong in ("another", old):
         assert "the lead's own link" in refused(rooms.take, led, wrong, "a")
     assert not rooms.read(led).seat("a").leads
+    rooms.join(led, "a")
+    rooms.vote(led, "a", "q", 0)
     rooms.take(led, new, "a")
     assert rooms.read(led).seat("a").leads and rooms.read(led).seat("lead").leads
+    assert not rooms.read(led).counts, "a lead has no vote"
 
 
 def test_the_database_holds_no_key_and_no_token_of_a_browser(rooms, led, tmp_path):

@@ -125,6 +125,11 @@ def test_the_rounding_of_a_coarse_type_is_no_fault(kind):
     guard = gradebook.Guard(declared={"scale": "group"}, action="raise")
     coarse = torch.tensor(DIVIDED).to(kind)
     assert guard.step(0, **ROWS, advantage=coarse) is None
+    # A mean of 0.05; the types move the first two rewards by a tenth.
+    guard = gradebook.Guard(declared={"scale": "none"}, action="raise")
+    rows = {"prompt": [0] * 4, "advantage": [100.25, -100.65, 0.25, 0.15]}
+    reward = torch.tensor([100.3, -100.6, 0.3, 0.2]).to(kind)
+    assert guard.step(0, **rows, reward=reward) is None
 
 
 def test_a_step_that_tells_nothing_settles_nothing():

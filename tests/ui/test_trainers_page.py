@@ -138,5 +138,5 @@ def test_a_bugs_page_asks_for_trainer_and_version(visit):
 
 def test_a_page_of_what_rewards_cannot_show_keeps_its_versions(visit):
     page = visit("zero_std_kl").end("affected")
-    assert "**Cannot tell for trl 1.16.0.**" in page.text
+    assert "**Not measured for trl 1.16.0.**" in page.text
     assert "**Versions:**" in page.text and "Last seen in" not in page.text

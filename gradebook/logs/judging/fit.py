@@ -13,6 +13,7 @@ from typing import Self
 import numpy as np
 import torch
 
+from gradebook.core.formatting import counted
 from gradebook.logs.logged_steps import LoggedSteps
 
 BASE = 1e-5
@@ -49,7 +50,9 @@ class Rounding:
 
     @classmethod
     def to(cls, places: int) -> Self:
-        return cls(f"rounded to {places} decimals", half=0.501 * 10.0**-places)
+        return cls(
+            f"rounded to {counted(places, 'decimal')}", half=0.501 * 10.0**-places
+        )
 
     @classmethod
     def as_type(cls, name: str) -> Self:
@@ -171,7 +174,9 @@ class Ruler:
                 slack *= np.maximum(self.size - 1, 1) / np.abs(computed.scale)
                 slack = np.minimum(np.nan_to_num(slack, posinf=0), MOST_FLOAT32)
                 return np.where(self.exact_scores, 0, slack)
-            moved = self.reward.of(self.steps.reward) * (1 + self.size)
+            # A group's mean moves with its largest rewards.
+            largest = self.steps.worst(np.abs(self.steps.reward))[self.steps.step_of]
+            moved = self.reward.of(largest) * (1 + self.size)
             return np.nan_to_num(moved / np.abs(computed.scale), posinf=np.inf)
 
     def fit(self, computed: Numbers) -> Fit:

@@ -128,7 +128,8 @@ SENTENCES = {
     " rewards, and check again.",
     "no steps": "Cannot tell: no step of this log could be judged.",
     "broken steps": "Cannot tell: no step of this log could be judged. Rows that cannot"
-    " be read are left out, and with them the other rows of their steps or prompts.",
+    " be read are left out, and with them the other rows of their steps or prompts;"
+    " `--column NAME=` leaves out a column that need not be there.",
     "all zero": "Cannot tell: all advantages are 0, although rewards vary within a"
     " prompt. {then}",
     "weights": "Cannot tell: the log does not determine the weights of its reward"
@@ -250,8 +251,9 @@ def _suspect(j: Judgement, s: Suspect, columns: Columns) -> str:
     if len(off):
         largest = off["correct_residual"].replace(np.inf, np.nan).max()
         worst = off.iloc[0]
-        correct = int(frame["verdict"].eq("correct").sum())
-        also = f" and the correct computation on {correct:,} others" if correct else ""
+        correct = frame["verdict"].eq("correct").sum()
+        also = f" and the correct computation on {counted(correct, 'other')}"
+        also *= bool(correct)
         first += (
             f" on {len(off):,} of {counted(len(frame), 'step')}{also}. The correct"
             f" advantages differ by up to {short(float(largest), 4)}; the first of"
@@ -260,10 +262,11 @@ def _suspect(j: Judgement, s: Suspect, columns: Columns) -> str:
     if j.verdict == "suspect":
         return f"{first}. This holds if {means}."
     more = f" (or {_titles(j.asks[1:3])})" if len(j.asks) > 1 else ""
-    return (
-        f"{first}. Is it what was configured? If not, this is {record.title}{more}:"
-        " declare what was, with --declared."
-    )
+    then = "declare what was, with --declared"
+    if j.candidates.asked.is_declared:
+        then = "more steps, or more digits, would show it"
+    asked = f"Is it what was configured? If not, this is {record.title}{more}"
+    return f"{first}. {asked}: {then}."
 
 
 def ties_of(j: Judgement) -> dict[str, str]:

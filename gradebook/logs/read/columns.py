@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -307,7 +307,7 @@ def _numbers(column: pd.Series) -> np.ndarray:
 def _index(column: pd.Series, broken: Broken) -> np.ndarray:
     """Numbers that tell rows apart as int64 where most are whole, else as text,
     [R]; UNKNOWN, or "", where a cell has none."""
-    if column.dtype.kind in "iu":
+    if column.dtype.kind in "iu" and not column.hasnans:
         return column.to_numpy()
     values, empty = _numbers(column), _empty(column)
     with np.errstate(invalid="ignore"):
@@ -316,18 +316,21 @@ def _index(column: pd.Series, broken: Broken) -> np.ndarray:
         _refuse(column, ~whole, "a whole number", broken)
         return np.where(whole, values, UNKNOWN).astype("int64")
     _refuse(column, empty, "a value", broken)
-    return np.where(empty, "", column.astype(str)).astype(object)
+    return np.where(empty, "", _texts(column)).astype(object)
+
+
+def _texts(cells: Iterable[object]) -> list[str]:
+    return [str(cell).encode("utf-8", "backslashreplace").decode() for cell in cells]
 
 
 def _labels(column: pd.Series, broken: Broken) -> np.ndarray:
     """int64 [R]: whole numbers as they are, else a hash of the text, so that it is
     the same in every file."""
-    if column.dtype.kind in "iu":
+    if column.dtype.kind in "iu" and not column.hasnans:
         return column.to_numpy().astype("int64", copy=False)
     codes, kinds = _kinds(column)
-    _refuse(column, codes < 0, "a prompt", broken)
-    texts = [str(kind).encode("utf-8", "backslashreplace").decode() for kind in kinds]
-    hashes = pd.util.hash_array(np.array([*texts, ""], dtype=object))
+    _refuse(column, codes < 0, "a label", broken)
+    hashes = pd.util.hash_array(np.array([*_texts(kinds), ""], dtype=object))
     return hashes.astype("int64")[codes]
 
 

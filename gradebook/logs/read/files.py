@@ -142,7 +142,7 @@ def read_rows(source: Source, choose: Choose) -> tuple[pd.DataFrame, Broken]:
     return frame, bad
 
 
-def _unique(names: Sequence[object]) -> list[str]:
+def unique(names: Sequence[object]) -> list[str]:
     """Column names. Raises GradebookError for too many, or one twice."""
     columns = pd.Index([*map(str, names)])
     if len(columns) > COLUMNS:
@@ -171,7 +171,8 @@ def _csv(source: Source, choose: Choose) -> tuple[pd.DataFrame, Broken]:
     data = source.text()
     if not data.strip():
         raise GradebookError(expected="columns and rows", found="none")
-    mark = max("\t,;", key=data.split(b"\n", 1)[0].decode("utf-8", "replace").count)
+    first = data.lstrip(b"\r\n").split(b"\n", 1)[0]
+    mark = max("\t,;", key=first.decode("utf-8", "replace").count)
     odd: dict[int, int] = {}  # row, from 0 -> how many cells
 
     def skip(row: Any) -> str:
@@ -197,7 +198,7 @@ def _csv(source: Source, choose: Choose) -> tuple[pd.DataFrame, Broken]:
         )
     except (pa.ArrowException, ValueError) as error:
         raise refuse("rows of cells", str(error)) from error
-    names = _unique([str(column[0].as_py() or "").strip() for column in table.columns])
+    names = unique([str(column[0].as_py() or "").strip() for column in table.columns])
     table = table.slice(1).rename_columns(names)
     lines = _lines(data, table.num_rows + len(odd) + 1)[1:]
     columns = choose(names, _of_numbers(table.slice(0, LOOK).to_pandas()))
@@ -225,7 +226,7 @@ def _json(source: Source, choose: Choose) -> tuple[pd.DataFrame, Broken]:
     data = source.text()
     value = _parsed(data)
     if isinstance(value, dict) and isinstance(value.get("columns"), list):
-        names, table = _unique(value["columns"]), value.get("data")
+        names, table = unique(value["columns"]), value.get("data")
         rows = table if isinstance(table, list) else []
         value = [dict(zip(names, r)) if isinstance(r, list) else r for r in rows]
     if isinstance(value, list):
@@ -242,7 +243,7 @@ def _json(source: Source, choose: Choose) -> tuple[pd.DataFrame, Broken]:
     names = [*dict.fromkeys(key for row in objects[:LOOK] for key in row)]
     if not names:
         raise GradebookError(expected="one JSON object a line", found="none at first")
-    names = _unique(names)
+    names = unique(names)
     look = pd.DataFrame(objects[:LOOK], columns=names, dtype=object)
     used = choose(names, _of_numbers(look)).used
     return pd.DataFrame(objects, [*lines], used, dtype=object), bad
@@ -264,7 +265,7 @@ def _parquet(source: Source, choose: Choose) -> tuple[pd.DataFrame, Broken]:
         with source.opened() as file:
             log = pq.ParquetFile(file, **limits)
             schema, meta = log.schema_arrow, log.metadata
-            names = _unique(schema.names)
+            names = unique(schema.names)
             groups = map(meta.row_group, range(meta.num_row_groups))
             size = max(sum(g.total_byte_size for g in groups), 8 * meta.num_rows)
             if size > (most := source.most_unpacked):

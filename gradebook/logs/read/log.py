@@ -14,7 +14,7 @@ from gradebook.core.errors import GradebookError
 from gradebook.core.lazy_pandas import pd
 from gradebook.logs.read import columns as reading
 from gradebook.logs.read.columns import Columns, canonical, guessed
-from gradebook.logs.read.files import LOGS, Source, read_rows, sources
+from gradebook.logs.read.files import LOGS, Source, read_rows, sources, unique
 
 if TYPE_CHECKING:
     from gradebook.logs.recording import Recording
@@ -191,7 +191,7 @@ def told_apart(table: pd.DataFrame) -> tuple[pd.DataFrame, int]:
 def read_frame(frame: pd.DataFrame, columns: Mapping[str, str] | None = None) -> Log:
     """A frame of whole steps as a log. Raises GradebookError with the column and
     row of the first cell that cannot be read."""
-    names = [*map(str, frame.columns)]
+    names = unique(frame.columns)
     frame = frame.reset_index(drop=True).set_axis(names, axis=1)
     numbers = [name for name in frame if frame[name].dtype.kind in "fiub"]
     chosen = guessed(names, numbers, columns)

@@ -3,7 +3,7 @@ verdict, the challenge, and the path through the stages. Pure functions, without
 Streamlit; while the question is covered, nothing of the faulty engine is in them.
 """
 
-from itertools import zip_longest
+from itertools import compress, zip_longest
 from typing import Any
 
 from gradebook.analysis import challenges
@@ -92,9 +92,13 @@ ADVANTAGES = (*OF_ENGINES, "correct shift", "faulty shift")
 
 
 def _live(draft: Draft, task: Challenge) -> str:
-    """The number that decides the challenge; "" where it is no advantage."""
-    both = draft.comparison
-    for condition in task.solved:
+    """The number that decides the challenge, a faulty one first; "" where it is no
+    advantage. Before it comes what was edited and may not be."""
+    both, made = draft.comparison, challenges.changes(draft.origin, draft.state)
+    if task.edits and (beyond := challenges.overstepped(task.edits, made)):
+        return beyond.rstrip(".")
+    of_faulty = [getattr(c, "of", "").startswith("faulty") for c in task.solved]
+    for condition in (*compress(task.solved, of_faulty), *task.solved):
         if isinstance(condition, (Agree, Differ)):
             count = int((both.differs("advantage") | both.differs("gradient")).sum())
             return counted(count, "row differs", "rows differ")

@@ -233,7 +233,7 @@ def settling(report: Report, draft: Draft) -> None:
         by = "a formula" if evidence.show in FORMULAS else "the engine"
         body.append([evidence.says, shown, where, by])
     text = f"Computed now, and again after each edit. {words.plain(alarm.note)}"
-    st.markdown(words.titled("The numbers that settle it", text, level=3))
+    st.markdown(words.titled("The numbers behind it", text, level=3))
     head = ["what", "numbers", "batch", "computed by"]
     table(head, body, label="what settles the report")
 

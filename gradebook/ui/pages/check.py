@@ -124,7 +124,8 @@ def _card(checking: Checking, verdict: Verdict) -> None:
         st.markdown("\n\n".join(paragraphs))
         _confirm(verdict)
         if typed("columns"):  # what a person said of them
-            answers = filter(None, (*typed("columns").splitlines(), typed("declared")))
+            texts = (*typed("columns").splitlines(), typed("declared"))
+            answers = [text + "none" * text.endswith("=") for text in texts if text]
             with st.container(horizontal=True, vertical_alignment="center"):
                 st.markdown(f"You said: {', '.join(map(words.plain, answers))}.")
                 st.button("Take that back", key="check-take-back", on_click=ask.say)

@@ -106,10 +106,9 @@ def _lead(room: Room) -> None:
             reset = partial(seat.act, "reset")
             st.button("Reset for the next class", key="room-reset", on_click=reset)
             st.button(
-                "Delete this class",
+                "Close the room and delete its votes",
                 key="room-close",
                 on_click=seat.close,
-                help="Closes the room and deletes its votes.",
             )
 
 

@@ -150,10 +150,10 @@ def depart(page: str) -> dict[str, str]:
 
 
 def put(query: Mapping[str, str]) -> None:
-    """Writes the page's own parameters into its address, unless they are too long
+    """Writes the page's own parameters into its address, none where they are too long
     for a link. The browser does it in place: Streamlit adds to its history."""
     if excess(query):
-        return
+        query = {}
     # The browser writes it once for each pair of these. What has nothing to write
     # from the start is not there: the page is drawn sooner.
     address, here = st.query_params.to_dict(), keys.ADDRESS.get()

@@ -113,7 +113,7 @@ ANSWERS = {
     "seen": "Yes, {} has it.",
     "not seen on these batches": "No sign of it in {}, on these batches.",
     "not measured": "Not known: {} was not measured.",
-    "not measurable this way": "Cannot tell for {}.",
+    "not measurable this way": "Not measured for {}.",
 }
 
 
@@ -123,8 +123,8 @@ def status(bug: str, package: str, version: str) -> tuple[str, str]:
     if not where:
         return (
             "not measurable this way",
-            "A probe gives groups of rewards, and this bug needs more: tokens, masks,"
-            " EOS, texts or the loss. Its report says which versions have it.",
+            "No measured release shows it. A probe gives groups of rewards, and most"
+            " such bugs need more. The report says which versions have it.",
         )
     release = (package, version)
     lines = [x for x in measured() if (x["package"], x["version"]) == release]

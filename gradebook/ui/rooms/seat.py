@@ -2,7 +2,7 @@
 
 The database knows in which room each seat is, and the seat is a cookie that came with
 the first page (`security`). So a typed address, a reload and a visit to Home keep the
-room; "Leave" and "Delete this class" end it. An address with a room is an invitation.
+room; "Leave" and "Close the room" end it. An address with a room is an invitation.
 
 A browser that was in a room says so by another cookie (`news.js`). Until such a one
 comes, or somebody opens or joins a room, the database stays closed: to import

@@ -50,6 +50,8 @@ def test_the_declared_settings_are_those_of_the_check(tmp_path):
     other = check_log([tmp_path], declared={"scale": "none"})
     assert other.declared == GRPO | {"scale": "none"}
     assert other.verdict != "correct"
+    named = check_log([tmp_path], declared={"estimator": "dr_grpo"})
+    assert named.declared == {"eps": 0.0001, "estimator": "dr_grpo"}
 
 
 @pytest.mark.parametrize("kind", ["bfloat16", "float16"])

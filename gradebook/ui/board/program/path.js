@@ -34,8 +34,8 @@ export class Path {
     this.key = key;
     const { row, stages, parts } = path;
     const at =
-      parts === null ? "both engines agree" : `the engines part at \`${stages[parts].name}\``;
-    const title = data.covered ? `Row ${row} through the computation` : `Row ${row}: ${at}`;
+      parts === null ? "is the same in both engines" : `parts at \`${stages[parts].name}\``;
+    const title = `Row ${row} ${data.covered ? "through the computation" : at}`;
     this.title.replaceChildren(...prose(title));
     const each = Math.max(full / stages.length, LEAST);
     this.pipe.style.width = `${each * stages.length}px`;
@@ -47,7 +47,7 @@ export class Path {
     this.draw(path, each);
     if (this.parts !== parts) this.scroll.scrollLeft = each * (parts - 1);
     this.parts = parts;
-    this.note.textContent = parts > 1 ? "Up to here both engines agree." : "";
+    this.note.textContent = parts > 1 ? "Up to here the row is the same in both engines." : "";
   }
 
   stage({ name, correct, faulty }, n, { parts, open }) {
