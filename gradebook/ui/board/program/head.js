@@ -43,7 +43,7 @@ function cell(board, span) {
     const name = data.names[span.engine] + (data.stale ? ", before" : "");
     set(made, { "aria-label": `${data.panels[data.numbers].title}, ${name}` });
     const [part] = data.panels[data.numbers].title.split(" of the ");
-    if (data.panels.length > 1) made.append(html("span", { class: "quiet", text: part }));
+    if (data.panels.length > 1) made.append(html("div", { text: part }));
     made.append(html("span", { text: name }));
   } else {
     const { title, help, kind } = span.column;
