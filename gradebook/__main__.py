@@ -59,7 +59,7 @@ def parser() -> argparse.ArgumentParser:
     verbose = "tell everything: worst steps, ties, notes, what was not checked"
     add("--verbose", action="store_true", help=verbose)
     add("--html", metavar="OUT", help="write a report")
-    test = "write the smallest failing step as a pytest file"
+    test = "write the smallest step of a suspected bug as a pytest file"
     add("--test", metavar="OUT", help=test)
 
     add = command("app", "start the app; options after -- go to Streamlit")

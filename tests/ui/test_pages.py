@@ -212,7 +212,7 @@ def test_a_challenge_is_solved_by_an_edit_or_shown(visit):
     challenge = page.board["challenge"]
     assert challenge["solved"] and not challenge["shown"]
     assert challenge["live"] == "row 10: +1.306"
-    page.cell(0, reward="0.5")
+    page.cell(0, reward="0.6")
     assert page.board["challenge"]["live"] == "Something else was edited"
     # The verdict is of the case as it came.
     assert page.board["box"]["verdict"]["text"] == ["+1.000", "\u22120.480"]
