@@ -1,8 +1,8 @@
 """Guard: judges each training step as it is trained.
 
 On a healthy step after the first only the declared computation runs. Where the
-trainer's advantages are not what it gives, everything else is tried. Without a declaration
-the guard warns only of what no declaration could excuse.
+trainer's advantages are not what it gives, everything else is tried. Without a
+declaration the guard warns only of what no declaration could excuse.
 """
 
 import warnings
