@@ -158,9 +158,6 @@ def test_a_second_normalization_is_another_line():
     assert correct[0] == faulty[0] == "(4.000 - 3.000) / 1.000 = +1.000"
     assert len(correct) == 3
     assert faulty[3] == "then (+1.000 - (-0.667)) / 0.745 = +2.236"
-    assert sides("double_normalization", 1)[1][3] == (
-        "then (-1.000 - (-0.667)) / 0.745 = -0.447"
-    )
     # Rank 1 alone: m = 5/8, and s is the root of 9/64 * 16/15.
     later = sides("sharded_whitening", 3)[1][3]
     assert later == "then (+0.250 - 0.625) / 0.387 = -0.968"

@@ -40,8 +40,7 @@ def misdeclared(seed):
     return f"{name}, {declared} declared", said.exit_code != 0 or "broken", said
 
 
-KINDS = {"inside": inside, "outside": outside, "faults": faults}
-KINDS["misdeclared"] = misdeclared
+KINDS = {kind.__name__: kind for kind in (inside, outside, faults, misdeclared)}
 """Kind of log -> what it has to be told."""
 
 
