@@ -73,6 +73,10 @@ class Bounds(Part):
     most: Number | None = None
     among: tuple[Number, ...] = ()
 
+    def __post_init__(self) -> None:
+        if self.least is None and self.most is None and not self.among:
+            raise refuse("a number as least, most or among", "none")
+
 
 @dataclass(frozen=True, kw_only=True)
 class Agree(Part):
