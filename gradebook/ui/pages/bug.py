@@ -142,7 +142,7 @@ def _more(draft: Draft) -> None:
 @st.fragment(key="heart")
 def lesson(draft: Draft) -> None:
     """The board of the draft. An answer draws the whole page again."""
-    progress, name = drafts.progress(), draft.scenario.name
+    progress, name = drafts.PROGRESS.get(), draft.scenario.name
 
     def next_task(_: Mapping[str, Any]) -> None:
         """The next challenge that is not solved, from the original batch."""
@@ -170,7 +170,7 @@ def lesson(draft: Draft) -> None:
 
     # What the board sees is made outside of a session's run, too.
     learns, leads = seat.learning(), seat.leads()
-    code, me = seat.code(), seat.seat()
+    code, me = seat.code(), seat.SEAT.get()
 
     def seen() -> dict[str, Any]:
         led = seat.rooms().read(code) if learns and progress.covered(name) else None
@@ -186,7 +186,7 @@ def lesson(draft: Draft) -> None:
 
 
 def _end(here: str) -> None:
-    done, following = drafts.progress().uncovered(), address.next_bug(here)
+    done, following = drafts.PROGRESS.get().uncovered(), address.next_bug(here)
     stops = ""
     for name in bug_files():
         label = "here" if name == here else "next" if name == following else ""

@@ -141,7 +141,7 @@ def _result(game: Quiz, standing: Standing | None) -> None:
     reports, answers = game.reports, game.answers
     if room:
         reports = tuple(r for r in reports if r.question in room.revealed)
-        mine = room.seat(seat.seat()).votes
+        mine = room.seat(seat.SEAT.get()).votes
         answers = {r.number: mine[r.question] for r in reports if r.question in mine}
     if room and standing and standing.leads:
         truths = {r.question: r.truth for r in reports if r.truth is not None}

@@ -53,7 +53,7 @@ def home() -> None:
         " the policy no longer collapses.**"
     )
     # The frame holds every setting, so a drag runs nothing here.
-    progress = drafts.progress()
+    progress = drafts.PROGRESS.get()
     _mount(key="home-frame", data=[frame_data() | {"progress": progress.text()}])
     chosen = markup(_index(next_bug()), key="index")
     if chosen in page_files():
@@ -106,7 +106,7 @@ def frame_data() -> dict[str, Any]:
 
 def _index(following: str | None) -> str:
     """What stands below the frame, as HTML; `following` is marked as the next."""
-    done = drafts.progress().uncovered()
+    done = drafts.PROGRESS.get().uncovered()
     stages = ""
     for stage, bugs in by_stage().items():
         tiles = "".join(_tile(name, following) for name in bugs)

@@ -119,7 +119,7 @@ def _own_link(room: Room) -> None:
     )
 
     def make() -> None:
-        keys.LEAD_KEY.put(seat.rooms().new_key(room.code, seat.seat()))
+        keys.LEAD_KEY.put(seat.rooms().new_key(room.code, seat.SEAT.get()))
 
     if key := keys.LEAD_KEY.get():
         link = whole({seat.PARAMETER: room.code, seat.LEAD: key})

@@ -133,7 +133,7 @@ def _take(state: State, covered: bool) -> Draft:
     if state != draft.state:
         draft.become(state)
     if not covered:
-        drafts.progress().answer(case.name, drafts.SKIPPED)
+        drafts.PROGRESS.get().answer(case.name, drafts.SKIPPED)
     return draft
 
 

@@ -193,9 +193,5 @@ PROGRESS: keys.Key[Progress] = keys.Key(
 """The session's progress; at its first run, the browser's cookie."""
 
 
-def progress() -> Progress:
-    return PROGRESS.get()
-
-
 def covered(case: str) -> bool:
-    return progress().covered(case)
+    return PROGRESS.get().covered(case)

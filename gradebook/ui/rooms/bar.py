@@ -42,9 +42,9 @@ def bar(scenario: Scenario) -> None:
     standing = about(scenario.name)
     if standing and standing.is_open:
         guess = SKIPPED if standing.vote is None else standing.vote
-        drafts.progress().answer(scenario.name, guess)
+        drafts.PROGRESS.get().answer(scenario.name, guess)
     elif standing:
-        drafts.progress().hidden.add(scenario.name)
+        drafts.PROGRESS.get().hidden.add(scenario.name)
 
 
 def about(name: str, text: str = "") -> Standing | None:
@@ -54,7 +54,7 @@ def about(name: str, text: str = "") -> Standing | None:
     if not seat.code():
         return None
     with st.container(border=True, key="room-bar"):
-        room, me = seat.here(), seat.seat()
+        room, me = seat.here(), seat.SEAT.get()
         if room and room.seat(me).leads:
             return _lead(room, name)
         try:
@@ -88,7 +88,7 @@ def pick(scenario: Scenario, choice: int, place: float | None = None) -> None:
     if seat.learning():
         seat.act("vote", scenario.name, choice)
     elif not seat.leads():
-        drafts.progress().answer(scenario.name, choice, place)
+        drafts.PROGRESS.get().answer(scenario.name, choice, place)
 
 
 def space(scenario: Scenario) -> None:
@@ -135,7 +135,7 @@ def move(page: str, question: str, link: str = "", stage: str = "") -> None:
 
 def _learner(room: "Room", name: str, text: str) -> Standing:
     """A learner's line with the votes, and the way to the lead's question or batch."""
-    mine, place, step = room.seat(seat.seat()), room.position, asked(name)
+    mine, place, step = room.seat(seat.SEAT.get()), room.position, asked(name)
     vote = mine.votes.get(name)
     if name:
         text = "Nobody sees who said what."
@@ -197,7 +197,7 @@ def follow(page: str) -> dict[str, str] | None:
     room, seen = seat.here(), keys.SEEN.get()
     if room is None or room.position is None or room.position.heading == seen:
         return None
-    mine, place = room.seat(seat.seat()), room.position
+    mine, place = room.seat(seat.SEAT.get()), room.position
     if mine.leads or not (mine.follows or seen is True):
         return None
     keys.SEEN.put(place.heading)

@@ -62,7 +62,7 @@ def news(room: Room, name: str = "") -> None:
     address = own_path(f"/room-news/{quote(room.code)}?{query}")
     _mount(
         key="room-news",
-        data=[{"asked": address, **_told(room, name, seat.seat())}],
+        data=[{"asked": address, **_told(room, name, seat.SEAT.get())}],
         width="content",
         on_draw_change=lambda: None,
     )

@@ -64,6 +64,10 @@ WRONG_CODES = Slowdown(free=5), Slowdown(free=200)
 """The wrong codes that each machine typed on this server, and all."""
 OPENINGS = Slowdown(free=20)
 """The rooms that each machine opened on this server."""
+SEAT: keys.Key[str] = keys.Key(
+    "seat", lambda: seat_of(st.context.cookies) or secrets.token_urlsafe(12)
+)
+"""This browser's seat: a random token."""
 
 
 @st.cache_resource(show_spinner=False)
@@ -85,12 +89,12 @@ def code() -> str:
     room = keys.ROOM.get()
     if room is None:
         asks = OPENED.is_set() or st.context.cookies.get(BEEN) == "1"
-        room = rooms().room_of(seat()) if asks else ""
+        room = rooms().room_of(SEAT.get()) if asks else ""
     invited, _, token = st.query_params.get(PARAMETER, "").partition(".")
     invited = normal(invited)
     if key := st.query_params.pop(LEAD, ""):
         try:
-            rooms().take(invited, key, seat())
+            rooms().take(invited, key, SEAT.get())
             keys.LEAD_KEY.put(key)
         except GradebookError:
             keys.ROOM_PROBLEM.put("No open room has this link of its lead.")
@@ -114,7 +118,7 @@ def here() -> "Room | None":
 def leads() -> bool:
     """This browser leads the room that it is in."""
     room = here()
-    return room is not None and room.seat(seat()).leads
+    return room is not None and room.seat(SEAT.get()).leads
 
 
 def learning() -> bool:
@@ -139,7 +143,7 @@ def admitted(code: str, token: str = "") -> bool:
     room = rooms().read(code)
     if room and hmac.compare_digest(room.token.encode(), token.encode()):
         return True
-    if rooms().heard(code, seat()):
+    if rooms().heard(code, SEAT.get()):
         return True
     of_one, of_all = WRONG_CODES
     pause = max(of_one.wait(client()), of_all.wait(""))
@@ -159,16 +163,6 @@ def _waits(pause: float, why: str) -> bool:
     return pause > 0
 
 
-SEAT: keys.Key[str] = keys.Key(
-    "seat", lambda: seat_of(st.context.cookies) or secrets.token_urlsafe(12)
-)
-
-
-def seat() -> str:
-    """This browser's seat: a random token."""
-    return SEAT.get()
-
-
 def enter(room: str) -> None:
     keys.ROOM.put(room)
     keys.LEAD_KEY.drop()
@@ -180,7 +174,7 @@ def act(what: str, *values: Any, **named: Any) -> None:
     Rooms with this name, with what comes after code and seat. The next run says what
     is refused, or that the room was closed meanwhile."""
     try:
-        getattr(rooms(), what)(code(), seat(), *values, **named)
+        getattr(rooms(), what)(code(), SEAT.get(), *values, **named)
     except GradebookError as error:
         if here():
             keys.ROOM_PROBLEM.put(words.said(error))
@@ -198,7 +192,7 @@ def open_room() -> None:
         return
     OPENINGS.note(client())
     try:
-        enter(rooms().open(seat()))
+        enter(rooms().open(SEAT.get()))
     except GradebookError as error:
         keys.ROOM_PROBLEM.put(words.said(error))
 
