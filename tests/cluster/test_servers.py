@@ -183,7 +183,7 @@ async def vote(learner, choice, acknowledged, back):
             if learner.socket is None:
                 await learner.come()
                 back[learner] = time.monotonic()
-            await learner.press(("quiz-bug", "quiz-not")[choice])
+            await learner.press(f"quiz-{choice}")
             break
         except (OSError, EOFError, KeyError, WebSocketException):
             await learner.leave()

@@ -17,7 +17,7 @@ def test_the_page_asks_first_and_shows_what_was_trained_in_advance(visit):
     page = visit(PAGE)
     assert "Predict before you look" in page.text
     assert not page.app.slider
-    page.click("training-choice-less")
+    page.click("training-1")
     assert page.app.slider[0].value == pytest.approx(1.1)
     # CONSEQUENCES: .987 and .003 after 200 updates with 32 seeds.
     assert "You said worse. That is right." in page.text
@@ -26,7 +26,7 @@ def test_the_page_asks_first_and_shows_what_was_trained_in_advance(visit):
 
 def test_another_setting_is_another_run_and_the_address_says_so(visit):
     page = visit(PAGE, bug="no_eos_outliers", value="1.1")
-    page.click("skip-training").app.slider[0].set_value(0.8)
+    page.click("training-skip").app.slider[0].set_value(0.8)
     page.run()
     assert page.app.query_params["value"] == "0.8"
     page.widget("training-cancel").click()

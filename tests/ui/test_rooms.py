@@ -259,7 +259,7 @@ TRAINED = next(s for s in plan() if s.trains and s.bug != studied()[0])
 def test_what_a_plan_asks_on_another_page_is_voted_on(at, room, step):
     page, vote, skip = step.page, "step-1", "step-skip"
     if step.trains:
-        page, vote, skip = "consequences", "training-choice-less", "skip-training"
+        page, vote, skip = "consequences", "training-1", "training-skip"
     lead = at("the-lead", page, **({"bug": step.bug} if step.trains else {}))
     assert vote not in lead.buttons
     assert rooms().read(room).position.question == step.question
@@ -295,15 +295,13 @@ def test_a_game_is_judged_report_by_report_and_the_result_counts_the_votes(at, r
         for page in (lead, one.run()):
             assert source.claim in page.text
             assert settles not in page.text and covered(page)
-        one.click(("quiz-bug", "quiz-not")[right])
+        one.click(f"quiz-{right}")
         if report.number < 2:
-            two.run().click(("quiz-bug", "quiz-not")[right]).click(
-                ("quiz-bug", "quiz-not")[1 - right]
-            )
+            two.run().click(f"quiz-{right}").click(f"quiz-{1 - right}")
             assert counts(room, report.question) == {0: 1, 1: 1}
         lead.click("room-reveal")
         for page in (lead, one.run()):
-            assert settles in page.text and "quiz-bug" not in page.buttons
+            assert settles in page.text and "quiz-0" not in page.buttons
         assert "yours, the answer" in one.text
         lead.click("quiz-next")
     lead = at("the-lead", GAME, seed="FIRST", round="13")
@@ -318,4 +316,4 @@ def test_whoever_follows_is_at_the_leads_page_and_others_are_where_they_went(at)
     assert page.app.title[0].value == "Bug or not?"
     assert game("FIRST")[0].source.claim in page.text
     lead.go(Q)
-    assert "You play alone here" in alone.run().text and "quiz-bug" in alone.buttons
+    assert "You play alone here" in alone.run().text and "quiz-0" in alone.buttons

@@ -92,11 +92,8 @@ def _ask(mine: Desk, standing: room.Standing | None) -> None:
         text = words.plain(study.question(its, run.value, mine.names))
         st.markdown(f"**Predict before you look:** {text}")
         if not (standing and standing.leads):
-            offered = {
-                f"training-choice-{kind}": choice[:1].upper() + choice[1:]
-                for kind, choice in zip(KINDS, its.measured.choices)
-            }
-            choices(offered, answer, skip="skip-training")
+            texts = [text[:1].upper() + text[1:] for text in its.measured.choices]
+            choices("training", texts, answer)
 
 
 def _switches(mine: Desk, columns: Sequence[DeltaGenerator]) -> None:

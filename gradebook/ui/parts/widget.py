@@ -70,16 +70,17 @@ def _same(value: Any, other: Any) -> bool:
 
 
 def choices(
-    offered: Mapping[str, str], pick: Callable[[int], Any], skip: str = ""
+    name: str, texts: Sequence[str], pick: Callable[[int], Any], skips: bool = True
 ) -> None:
-    """A question's choices as a line of buttons: key -> text. `pick` is called with
-    the number of the choice, and by a button with the key `skip` with SKIPPED."""
+    """A question's choices as a line of buttons. `pick` is called with the number of
+    the choice, and with SKIPPED by a last button, where the question may be skipped."""
     with st.container(horizontal=True, key="choices"):
-        for choice, (key, text) in enumerate(offered.items()):
+        for choice, text in enumerate(texts):
+            key = f"{name}-{choice}"
             st.button(plain(text), key=key, on_click=pick, args=(choice,))
-        if skip:
-            label, args = "Skip, show me", (SKIPPED,)
-            st.button(label, key=skip, on_click=pick, args=args, type="tertiary")
+        if skips:
+            label, key, args = "Skip, show me", f"{name}-skip", (SKIPPED,)
+            st.button(label, key=key, on_click=pick, args=args, type="tertiary")
 
 
 def folded(title: str, name: str, content: Callable[[], None]) -> None:

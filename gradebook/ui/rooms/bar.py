@@ -229,9 +229,5 @@ def asks(page: str) -> bool:
     elif standing.leads:
         st.markdown(" · ".join(map(words.plain, step.choices)))
     else:
-        choices(
-            {f"step-{n}": choice for n, choice in enumerate(step.choices)},
-            partial(seat.act, "vote", step.question),
-            skip="step-skip",
-        )
+        choices("step", step.choices, partial(seat.act, "vote", step.question))
     return not standing.is_open
