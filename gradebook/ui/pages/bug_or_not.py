@@ -246,6 +246,4 @@ def sources(report: Report) -> None:
     cites = "\n".join(f"- {cited(cite)}" for cite in source.sources)
     st.markdown(words.titled("The report", f"{text}\n\n{cites}", level=3))
     if isinstance(source, Scenario):
-        label = f"Open: {words.plain(source.title)}"
-        file = address.bug_files()[source.bug]
-        st.page_link(file, label=label, query_params=address.carried())
+        address.page_link(source.bug, f"Open: {words.plain(source.title)}")

@@ -135,7 +135,7 @@ def _card(checking: Checking, verdict: Verdict) -> None:
                 if verdict.step is not None:
                     _open_button("check-open-first", checking, verdict.step, name)
                 title = words.plain(load(name).title)
-                st.page_link(bug_files()[name], label=f"Read about the bug: {title}")
+                address.page_link(name, f"Read about the bug: {title}")
 
 
 def _confirm(verdict: Verdict) -> None:

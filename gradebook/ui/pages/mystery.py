@@ -27,7 +27,6 @@ from gradebook.ui import keys
 from gradebook.ui.board.component import board, heart
 from gradebook.ui.board.view import view
 from gradebook.ui.parts import address, controls, words
-from gradebook.ui.parts.address import bug_files, carried
 from gradebook.ui.parts.drafts import Draft
 from gradebook.ui.parts.widget import shortcuts
 
@@ -261,8 +260,7 @@ def _over(game: Game) -> None:
         st.markdown(f"{game.over} {game.score}. {answer}")
     with st.container(horizontal=True):
         if name:
-            label, file = f"Open: {_title(name)}", bug_files()[name]
-            st.page_link(file, label=label, query_params=carried())
+            address.page_link(name, f"Open: {_title(name)}")
         _button("Another trainer", "new", keys.MYSTERY.drop, type="primary")
     heart(game.end, "sign", covered=not name, said=summary)
     st.fragment(shortcuts, key="rest")(game.end)

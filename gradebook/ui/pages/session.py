@@ -17,7 +17,7 @@ from gradebook.core.lazy_pandas import pd
 from gradebook.output.takehome import handout
 from gradebook.ui import keys
 from gradebook.ui.parts import words
-from gradebook.ui.parts.address import bug_files, carried, page_files, whole
+from gradebook.ui.parts.address import bug_files, page_link, whole
 from gradebook.ui.parts.plans import plans
 from gradebook.ui.parts.widget import download
 from gradebook.ui.rooms import bar, seat
@@ -91,11 +91,7 @@ def _lead(room: Room) -> None:
         drawn = segno.make(link, micro=False).svg_data_uri(scale=4, light="white")
         picture.html(f'<img alt="The link as a QR code" src="{drawn}">')
         news(room)
-        st.page_link(
-            page_files()["bug_or_not"],
-            label="Play “Bug or not?” with the room",
-            query_params=carried(),
-        )
+        page_link("bug_or_not", "Play “Bug or not?” with the room")
         with st.expander("Settings of the room"):
             _settings(room)
         with st.expander("Results"):

@@ -84,6 +84,11 @@ def carried() -> dict[str, str]:
     return {PRESENT: "1"} if presenting() else {}
 
 
+def page_link(page: str, label: str) -> None:
+    """A link to the page as it comes."""
+    st.page_link(page_files()[page], label=label, query_params=carried())
+
+
 def enter(page: str) -> None:
     """Notes that the visitor is at the page, and left every other one."""
     if keys.ADDRESS.get().get("page") != page:
