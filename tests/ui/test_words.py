@@ -29,7 +29,7 @@ def test_text_for_html_is_escaped():
 
 
 def test_a_text_explains_the_terms_in_it_and_no_others():
-    explained = words.terms("A lone row has ddof 1.", "Transitions are kept.")
+    explained = words.terms("A lone row has ddof 1. Transitions are kept.")
     terms_in_it = ("lone row", "ddof", "transition", "kept")
     assert all(f"**{term}**: " in explained for term in terms_in_it)
     assert "**stride**" not in explained

@@ -122,10 +122,9 @@ def _more(draft: Draft) -> None:
     def turn(part: str) -> None:
         draft.opened = "" if draft.opened == part else part
 
-    row = st.container(
+    with st.container(
         horizontal=True, gap="medium", key="more", vertical_alignment="center"
-    )
-    with row:
+    ):
         for part, (label, _) in parts.items():
             label += " ▾" * (draft.opened == part)
             key, turned = f"more-{part}", (part,)

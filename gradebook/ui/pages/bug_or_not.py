@@ -49,10 +49,6 @@ class Quiz:
         """Of the game and its round."""
         return address.game_link(self.seed, round=str(self.at + 1))
 
-    def go(self, at: int) -> None:
-        """Another report is shown, or past the last one the result."""
-        self.at = at
-
 
 def read(query: Mapping[str, str]) -> Quiz:
     """The game of a link. Never raises; what makes no sense is left out."""
@@ -122,7 +118,7 @@ def _report(game: Quiz, standing: Standing | None) -> None:
             st.button(
                 "See the score" if last else "Next report",
                 key="quiz-next",
-                on_click=partial(game.go, game.at + 1),
+                on_click=partial(setattr, game, "at", game.at + 1),
                 type="primary" if answered else "secondary",
             )
     draft = drafts.of(report.case(answered).as_scenario())
@@ -167,7 +163,8 @@ def _result(game: Quiz, standing: Standing | None) -> None:
     with st.container(horizontal=True):
         label, new = f"Play {ROUNDS} others", keys.QUIZ.drop
         st.button(label, "quiz-again", on_click=new, type="primary")
-        st.button("Look at them again", "quiz-back", on_click=partial(game.go, 0))
+        back = partial(setattr, game, "at", 0)
+        st.button("Look at them again", "quiz-back", on_click=back)
     if not standing:
         address.colleague("The same reports", game.seed)
 

@@ -55,9 +55,8 @@ TERMS = {
 """What each term means, in one sentence."""
 
 
-def terms(*texts: str) -> str | None:
-    """What the terms in the texts mean, as Markdown for a tooltip; else None."""
-    text = " ".join(texts)
+def terms(text: str) -> str | None:
+    """What the terms in the text mean, as Markdown for a tooltip; else None."""
     explained = [
         f"**{term}**: {meaning}"
         for term, meaning in TERMS.items()
