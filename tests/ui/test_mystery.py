@@ -12,10 +12,11 @@ from gradebook.analysis.comparison import same
 from gradebook.cases import edits as acts
 from gradebook.cases.state import start
 from gradebook.core.errors import GradebookError
+from gradebook.ui.board.view import view
 from gradebook.ui.pages.mystery import (
+    COVER,
     NONE,
     WRONG,
-    data_of,
     first_case,
     hidden,
     look,
@@ -210,7 +211,8 @@ def test_nothing_sent_depends_on_the_bug_but_the_advantages(visit, monkeypatch):
 
 def test_the_board_has_no_trace_of_a_cause():
     for name in filter(None, suspects()):
-        data = data_of(read({"seed": SEEDS[name]}))
+        game = read({"seed": SEEDS[name]})
+        data = view(game, kind="sign", covered=True) | COVER
         text = json.dumps(data)
         assert name not in text and gradebook.bug(name).title not in text
         assert data["causes"] == [] and "second" not in data

@@ -115,15 +115,10 @@ async def answer(request: Request) -> Response:
     return JSONResponse(await run_in_threadpool(taken, draft, message))
 
 
-def picture(draft: Draft, kind: str, covered: bool, said: str = "") -> None:
-    """The board with its batch and both engines' results, as `view` has them; `said`
-    is the picture in one sentence, where the board's own will not do."""
-
-    def seen() -> dict[str, Any]:
-        data = view(draft, kind=kind, covered=covered)
-        return data | {"summary": said or data["summary"]}
-
-    board(draft, seen)
+def picture(draft: Draft, kind: str, covered: bool, **changes: Any) -> None:
+    """The board with its batch and both engines' results, as `view` has them, save
+    for the changes: the summary, where the board's own will not do."""
+    board(draft, lambda: view(draft, kind=kind, covered=covered) | changes)
 
 
 heart = st.fragment(key="heart")(picture)

@@ -123,8 +123,9 @@ def _report(game: Quiz, standing: Standing | None) -> None:
             )
     draft = drafts.of(report.case(answered).as_scenario())
     bug = answered and report.is_bug
-    summary = "" if bug else "The correct engine on the batch of the report."
-    heart(draft, report.picture, covered=not bug, said=summary)
+    summary = "The correct engine on the batch of the report."
+    changes = {} if bug else {"summary": summary}
+    heart(draft, report.picture, covered=not bug, **changes)
     _rest(report, draft, answered, right)
     if answered:
         sources(report)

@@ -24,8 +24,7 @@ from gradebook.core.errors import GradebookError
 from gradebook.core.formatting import counted
 from gradebook.engine.pipeline import CORRECT, STAGES, run
 from gradebook.ui import keys
-from gradebook.ui.board.component import board, heart
-from gradebook.ui.board.view import view
+from gradebook.ui.board.component import heart
 from gradebook.ui.parts import address, controls, words
 from gradebook.ui.parts.drafts import Draft
 from gradebook.ui.parts.widget import shortcuts
@@ -42,6 +41,15 @@ HINTS = {
 """What each says, and what it costs in edits."""
 WRONG = 3
 """What a wrong name costs, in edits."""
+COVER: dict[str, Any] = {
+    "summary": "The trainer's advantages for this batch. You see nothing else of it.",
+    "names": ["the trainer", ""],
+    "unnamed": True,
+    "causes": [],
+    "baseline": "",
+    "hollow": "",
+}
+"""Leaves the board the batch and the trainer's advantages alone."""
 
 
 def look(name: str, state: State) -> Comparison:
@@ -177,17 +185,8 @@ def mystery() -> None:
     )
     main, side = st.columns([17, 8], gap="medium")
     with main:
-        st.fragment(board, key="heart")(game, partial(data_of, game))
+        heart(game, "sign", covered=True, **COVER)
     _rest(game, main.container(), side.container())
-
-
-def data_of(game: Game) -> dict[str, Any]:
-    """What the board draws: the batch and the trainer's advantages alone."""
-    summary = "The trainer's advantages for this batch. You see nothing else of it."
-    names = {"names": ["the trainer", ""], "unnamed": True}
-    nothing = {"causes": [], "baseline": "", "hollow": ""}
-    data = view(game, kind="sign", covered=True)
-    return data | nothing | names | {"summary": summary}
 
 
 @st.fragment(key="rest")
@@ -252,9 +251,9 @@ def _title(name: str) -> str:
 
 def _over(game: Game) -> None:
     name, answer = game.name, "The trainer has no bug."
-    summary = "The trainer's advantages for this batch are correct."
+    changes = {"summary": "The trainer's advantages for this batch are correct."}
     if name:
-        phrase, summary = words.plain(bug(name).phrase), ""
+        phrase, changes = words.plain(bug(name).phrase), {}
         answer = f"**{_title(name)}**, in the stage `{stage_of(name)}`: {phrase}."
     with st.container(border=True, key="verdict"):
         st.markdown(f"{game.over} {game.score}. {answer}")
@@ -262,6 +261,6 @@ def _over(game: Game) -> None:
         if name:
             address.page_link(name, f"Open: {_title(name)}")
         _button("Another trainer", "new", keys.MYSTERY.drop, type="primary")
-    heart(game.end, "sign", covered=not name, said=summary)
+    heart(game.end, "sign", covered=not name, **changes)
     st.fragment(shortcuts, key="rest")(game.end)
     address.colleague("The same trainer", game.seed)

@@ -42,7 +42,7 @@ def four_rewards() -> None:
     draft = drafts.of(FOUR.as_scenario())
     with left:
         summary = "Rollouts of one prompt, their rewards and their advantages."
-        picture(draft, "sign", covered=True, said=summary)
+        picture(draft, "sign", covered=True, summary=summary)
     with draft.lock:
         both, wrong = draft.comparison, draft.fault
     first = signed(settled(float(both.correct.advantage[0])))
