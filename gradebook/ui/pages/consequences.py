@@ -140,12 +140,8 @@ def _result(mine: Desk) -> None:
                 mine.choose(run)
                 st.rerun()
         else:
-
-            def keep(curves: Curves) -> None:
-                mine.results[run] = curves
-                st.rerun()
-
             doing = f"Training {UPDATES} updates of both policies."
+            keep = partial(mine.results.setdefault, run)
             _waiting(mine, doing, keep, trained, run)
     with right:
         _dose(mine)
@@ -164,11 +160,13 @@ def _result(mine: Desk) -> None:
 
 @st.fragment(run_every=LOOK)
 def _waiting(mine: Desk, doing: str, then: Callable[[Any], object], *call: Any) -> None:
-    """What a call trains, or its place in the queue. `then` takes its value."""
+    """What a call trains, or its place in the queue. `then` takes its value, and the
+    page is drawn with it."""
     try:
         future = runs().ask(*call)
         if future.done() and not future.cancelled():  # by another session
             then(future.result())
+            st.rerun()
     except GradebookError as error:
         mine.error = str(error)
         st.rerun()
