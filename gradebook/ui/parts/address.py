@@ -110,7 +110,7 @@ def arrive(page: str) -> None:
     link = decode(query, default=page)
     name, problem = link.state.scenario.name, link.problem
     if scenarios.page_of(link.state.scenario) == page:
-        _take(link.state, link.covered)
+        take(link.state, link.covered)
     else:
         problem = f"It belongs to another page, to the case {name!r}."
     keys.ADDRESS.get()["problem"] = problem
@@ -125,12 +125,12 @@ def unread() -> None:
 def open_batch(state: State, note: str) -> NoReturn:
     """Goes to the state's page, with it in the learner's own draft and a note."""
     page = scenarios.page_of(state.scenario)
-    _take(state, covered=page not in BUGS).notes = [note]
+    take(state, covered=page not in BUGS).notes = [note]
     keys.OPENED.put(note)
     st.switch_page(page_files()[page])
 
 
-def _take(state: State, covered: bool) -> Draft:
+def take(state: State, covered: bool) -> Draft:
     """The learner's own draft of the state's case, with the state, on its page."""
     case = state.scenario
     keys.CASES.get()[scenarios.page_of(case)] = case.name

@@ -152,10 +152,8 @@ def _learner(room: "Room", name: str, text: str) -> Standing:
         keys.SEEN.drop()
 
     def take(place: "Position") -> None:
-        state = decode(dict(parse_qsl(place.link, True)), default=place.page).state
-        draft = drafts.of(state.scenario)
-        draft.become(state)
-        draft.stage = place.stage
+        link = decode(dict(parse_qsl(place.link, True)), default=place.page)
+        address.take(link.state, covered=True).stage = place.stage
 
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(f"Room **{room.code}**. {text}")
