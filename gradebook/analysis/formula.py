@@ -146,8 +146,8 @@ def _scale(batch: Batch, trace: Trace, row: int) -> str:
     alone = int(((group == group[row]) & trace.counted).sum()) == 1
     if s.scale == "group_std" and alone and s.ddof == 1:
         return f"1 (one counted row has no deviation) + {short(s.eps)}"
-    own = s.baseline == s.scale.replace("std", "mean")
-    about = " about the baseline" * (s.spread_about == "baseline" and not own)
+    is_mean = s.spread_about == "mean" or s.baseline == s.scale.replace("std", "mean")
+    about = "" if is_mean else " about the baseline"
     return SCALES[s.scale].format(eps=short(s.eps), ddof=s.ddof, about=about)
 
 

@@ -113,13 +113,12 @@ def pairs(parts: Iterable[str], key: str) -> dict[str, str]:
     return named
 
 
-def _settings(run: Recording | None, given: Mapping[str, Any]) -> dict[str, Any]:
-    """What was recorded and what is given, which counts first: an estimator in place
-    of all that it decides."""
-    decided = ("estimator", "baseline", "scale", "whiten_tokens")
-    passed = decided if "estimator" in given else ()
+def _settings(run: Recording | None, declared: Mapping[str, Any]) -> dict[str, Any]:
+    """What was recorded and what is declared now, which counts first: an estimator in
+    place of all that it decides."""
+    replaced = ("baseline", "scale", "whiten_tokens") if "estimator" in declared else ()
     recorded = run.declared if run else {}
-    return {k: v for k, v in recorded.items() if k not in passed} | {**given}
+    return {k: v for k, v in recorded.items() if k not in replaced} | {**declared}
 
 
 def _read(log: Log, declared: Mapping[str, object]) -> Verdict:

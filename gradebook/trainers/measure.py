@@ -233,8 +233,7 @@ def probe_command(
     """Probes, prints, and gives the exit code as the check does. Raises
     GradebookError for a function or a trainer that is not there."""
     if bool(name) == bool(trainer) or (trainer and declared):
-        expected = "MODULE:FUNCTION, declared or not, or --trainer alone"
-        raise refuse(expected, "both or none", "probe")
+        raise refuse("MODULE:FUNCTION, or --trainer alone", "none or more", "probe")
     if trainer:
         results = dict(probes_of_trainer(trainer))
     else:

@@ -124,8 +124,7 @@ def guessed(
         by_name = {plain(n): n for n in reversed(names) if n not in taken}
         likely = [by_name[alias] for alias in aliases[key] if alias in by_name]
         if key == "prompt":
-            prompts = sorted(likely, key=lambda n: n in by_row)
-            likely = prompts
+            likely = prompts = sorted(likely, key=lambda n: n in by_row)
         if likely:
             role[key] = likely[0]
             taken.add(likely[0])
