@@ -213,7 +213,7 @@ def test_a_challenge_is_solved_by_an_edit_or_shown(visit):
     assert challenge["solved"] and not challenge["shown"]
     assert challenge["live"] == "row 10: +1.306"
     page.cell(0, reward="0.6")
-    assert page.board["challenge"]["live"] == "Something else was edited"
+    assert page.board["challenge"]["live"] == "row 10: +1.306, other edits too"
     # The verdict is of the case as it came.
     assert page.board["box"]["verdict"]["text"] == ["+1.000", "\u22120.480"]
     page.press("reset").edit({"do": "next"})

@@ -71,6 +71,9 @@ def challenge(draft: Draft, progress: Progress) -> dict[str, Any] | None:
     shown = progress.shown.setdefault(name, set())
     if not missing and number not in shown:
         progress.solved.setdefault(name, set()).add(number)
+    made = challenges.changes(draft.origin, draft.state)
+    beyond = bool(task.edits and challenges.overstepped(task.edits, made))
+    live = (_live(draft, task), "other edits too" * beyond)
     rows = task.edits.rows if task.edits and task.edits.columns == ("reward",) else ()
     return {
         "at": number,
@@ -82,7 +85,7 @@ def challenge(draft: Draft, progress: Progress) -> dict[str, Any] | None:
         "solved": not missing,
         "shown": number in shown,
         "missing": minus(missing),
-        "live": _live(draft, task),
+        "live": ", ".join(filter(None, live)),
         "row": rows[0] if len(rows) == 1 else None,
     }
 
@@ -93,10 +96,8 @@ ADVANTAGES = (*OF_ENGINES, "correct shift", "faulty shift")
 
 def _live(draft: Draft, task: Challenge) -> str:
     """The number that decides the challenge, a faulty one first; "" where it is no
-    advantage. Before it comes what was edited and may not be."""
-    both, made = draft.comparison, challenges.changes(draft.origin, draft.state)
-    if task.edits and (beyond := challenges.overstepped(task.edits, made)):
-        return beyond.rstrip(".")
+    advantage."""
+    both = draft.comparison
     of_faulty = [getattr(c, "of", "").startswith("faulty") for c in task.solved]
     for condition in (*compress(task.solved, of_faulty), *task.solved):
         if isinstance(condition, (Agree, Differ)):
