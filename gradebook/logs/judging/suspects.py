@@ -121,7 +121,7 @@ def settings_beside(
     details = [*dict.fromkeys(usual or DETAILS[:2])][:2]
     names = ("baseline", "scale", "lone_row", "whiten_tokens", "whiten_ddof")
     shapes = [{name: r.settings[name] for name in names} for r in readings[:3]]
-    if readings and readings[0].baseline != "none":
+    if readings and {readings[0].baseline, readings[0].scale} != {"none"}:
         scale = "none" if readings[0].divides else "group_std"
         shapes.append({**shapes[0], "scale": scale})
     sizes = steps.groups.size  # strides leave a lone row where these are unequal
