@@ -25,7 +25,7 @@ from gradebook.logs.judging.verdict import sentence_of
 from gradebook.logs.logged_steps import to_logged
 from gradebook.logs.recorder import StepRows, step_rows
 
-KEPT = 6
+KEPT = 3
 """So many readings that fitted the steps before are tried first."""
 
 
