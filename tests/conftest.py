@@ -336,10 +336,9 @@ def room(monkeypatch):
         rooms.close(code, "the-lead")
 
 
-EVERY_BUG = ("bugs", "engine")
-"""Folders whose tests run for every bug, long or not."""
-MAIN_CASE = ("output", "ui")
-"""Folders whose tests run for the main case of a bug; for the others long."""
+def pytest_xdist_auto_num_workers():
+    """One more than cores: a test in a browser mostly waits."""
+    return (os.cpu_count() or 1) + 1
 
 
 def pytest_collection_modifyitems(config, items):
@@ -353,13 +352,13 @@ def pytest_collection_modifyitems(config, items):
         ):
             item.add_marker(pytest.mark.long)
         room = item.path.relative_to(ROOT / "tests").parts[0]
-        if room in EVERY_BUG:
+        if room in ("bugs", "engine"):  # for every bug, long or not
             continue
         values = getattr(item, "callspec", None)
         named = (
             [v for v in values.params.values() if isinstance(v, str)] if values else []
         )
-        if room in MAIN_CASE and variants & set(named):
+        if room in ("output", "ui") and variants & set(named):
             item.add_marker(pytest.mark.long)
         if any(v.removeprefix("sandbox-").split("-")[0] in others for v in named):
             item.add_marker(pytest.mark.long)

@@ -29,7 +29,7 @@ CONTROLS = """() => {
   within(document);
   return found;
 }"""
-SHORT = {("partial_groups", SIZES[0]), ("double_normalization", SIZES[-1])}
+SHORT = {("double_normalization", SIZES[-1])}
 
 
 @pytest.fixture
