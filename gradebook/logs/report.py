@@ -139,5 +139,5 @@ def junit(verdict: Verdict, place: str) -> str:
 
 
 def printable(text: str, more: str = "") -> str:
-    """The text without what moves a cursor, or cannot stand in XML 1.0, but `more`."""
+    """The text without what moves a cursor or XML bars; thin spaces and `more` stay."""
     return "".join(c if c.isprintable() or c in f"\u2009{more}" else "�" for c in text)

@@ -233,7 +233,7 @@ def probe_command(
     """Probes, prints, and gives the exit code as the check does. Raises
     GradebookError for a function or a trainer that is not there."""
     if bool(name) == bool(trainer) or (trainer and declared):
-        raise refuse("MODULE:FUNCTION, or --trainer alone", "none or more", "probe")
+        raise refuse("MODULE:FUNCTION, or --trainer alone", "another mix", "probe")
     if trainer:
         results = dict(probes_of_trainer(trainer))
     else:
@@ -248,8 +248,7 @@ def probe_command(
         results = {str(name): probe(function, declared)}
     if not results:
         packages = ", ".join(package for _, package in ADAPTERS)
-        expected = f"an installed release of {packages} whose code is known"
-        raise refuse(expected, trainer, "--trainer")
+        raise refuse(f"a known, installed release of {packages}", trainer, "--trainer")
     if form == "json":
         print(json.dumps({key: result.to_dict() for key, result in results.items()}))
     elif form == "github":

@@ -213,4 +213,4 @@ def test_the_command_probes_an_installed_trainer(tmp_path, capsys, monkeypatch):
     code.write_text("import numpy as np")
     assert main(["probe", "--trainer", "cosmos-rl"]) == 2
     assert main(["probe", "--trainer", "SkyRL"]) == 2
-    assert capsys.readouterr().err.count("an installed release of") == 2
+    assert capsys.readouterr().err.count("a known, installed release of") == 2

@@ -50,9 +50,8 @@ class Rounding:
 
     @classmethod
     def to(cls, places: int) -> Self:
-        return cls(
-            f"rounded to {counted(places, 'decimal')}", half=0.501 * 10.0**-places
-        )
+        words = f"rounded to {counted(places, 'decimal')}"
+        return cls(words, half=0.501 * 10.0**-places)
 
     @classmethod
     def as_type(cls, name: str) -> Self:
@@ -154,6 +153,12 @@ class Ruler:
         return self.advantage.of(self.steps.advantage)
 
     @cached_property
+    def moved(self) -> np.ndarray:
+        """What rounding of a step's largest rewards may do to an undivided row. [R]"""
+        largest = self.steps.worst(np.abs(self.steps.reward))[self.steps.step_of]
+        return self.reward.of(largest) * (1 + self.size)
+
+    @cached_property
     def exact_scores(self) -> np.ndarray:
         """bool [R]: float32 sums over the row's group are exact, or the
         group's rewards are equal."""
@@ -174,10 +179,7 @@ class Ruler:
                 slack *= np.maximum(self.size - 1, 1) / np.abs(computed.scale)
                 slack = np.minimum(np.nan_to_num(slack, posinf=0), MOST_FLOAT32)
                 return np.where(self.exact_scores, 0, slack)
-            # A group's mean moves with its largest rewards.
-            largest = self.steps.worst(np.abs(self.steps.reward))[self.steps.step_of]
-            moved = self.reward.of(largest) * (1 + self.size)
-            return np.nan_to_num(moved / np.abs(computed.scale), posinf=np.inf)
+            return np.nan_to_num(self.moved / np.abs(computed.scale), posinf=np.inf)
 
     def fit(self, computed: Numbers) -> Fit:
         away = distance(computed.values, self.steps.advantage)

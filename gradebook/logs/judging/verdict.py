@@ -251,9 +251,9 @@ def _suspect(j: Judgement, s: Suspect, columns: Columns) -> str:
     if len(off):
         largest = off["correct_residual"].replace(np.inf, np.nan).max()
         worst = off.iloc[0]
-        correct = frame["verdict"].eq("correct").sum()
-        also = f" and the correct computation on {counted(correct, 'other')}"
-        also *= bool(correct)
+        correct = int(frame["verdict"].eq("correct").sum())
+        others = counted(correct, "other")
+        also = f" and the correct computation on {others}" if correct else ""
         first += (
             f" on {len(off):,} of {counted(len(frame), 'step')}{also}. The correct"
             f" advantages differ by up to {short(float(largest), 4)}; the first of"
