@@ -290,7 +290,7 @@ def test_a_batch_that_stops_the_faulty_engine_solves_the_challenge_that_asks_for
         ("no_eos_outliers", 0, "1 row differs"),  # 0 and -49.5, and the row without EOS
         ("partial_groups", 2, "4 rows differ"),  # those of prompts C and D
         ("zero_std_kl", 0, "2 rows differ"),  # in the gradient, of a flat group
-        ("fan_out", 0, "row 4: \u22120.200"),  # asked for is the faulty number
+        ("unscored_rows", 1, "row 3: +1.500"),  # faulty; the correct one is 0
     ],
 )
 def test_a_challenge_shows_what_decides_it(name, number, text):

@@ -3,7 +3,7 @@ verdict, the challenge, and the path through the stages. Pure functions, without
 Streamlit; while the question is covered, nothing of the faulty engine is in them.
 """
 
-from itertools import compress, zip_longest
+from itertools import zip_longest
 from typing import Any
 
 from gradebook.analysis import challenges
@@ -95,11 +95,10 @@ ADVANTAGES = (*OF_ENGINES, "correct shift", "faulty shift")
 
 
 def _live(draft: Draft, task: Challenge) -> str:
-    """The number that decides the challenge, a faulty one first; "" where it is no
-    advantage."""
+    """The number that decides the challenge, a faulty one first, or ""."""
     both = draft.comparison
-    of_faulty = [getattr(c, "of", "").startswith("faulty") for c in task.solved]
-    for condition in (*compress(task.solved, of_faulty), *task.solved):
+    conditions = sorted(task.solved, key=lambda c: "faulty" not in getattr(c, "of", ""))
+    for condition in conditions:
         if isinstance(condition, (Agree, Differ)):
             count = int((both.differs("advantage") | both.differs("gradient")).sum())
             return counted(count, "row differs", "rows differ")
