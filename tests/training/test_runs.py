@@ -47,7 +47,7 @@ def test_the_batch_of_an_update_is_the_one_that_was_trained_on(runs):
 
 
 def test_runs_wait_in_turn_and_a_cancelled_one_may_be_asked_for_again(runs):
-    asked = [call_of(lost, seeds=16) for lost in (1.0, 1.5, 2.0)]
+    asked = [call_of(lost, seeds=32) for lost in (1.0, 1.5, 2.0)]
     futures = [runs.ask(*call) for call in asked]
     assert [runs.place(*call) for call in asked] == [0, 1, 2]
     runs.cancel(*asked[1])
