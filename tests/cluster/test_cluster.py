@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from logs.made import made
 
 import gradebook
 
@@ -101,3 +102,22 @@ def test_a_cluster_gives_the_verdicts_of_one_machine(cluster, folder, tmp_path):
     # In another computation than the declared one, the row that is off most
     # depends on the settings that were left free, which a part alone may not show.
     pd.testing.assert_series_equal(judged["row"][:8], direct["row"][:8])
+
+
+def test_a_map_over_files_of_whole_steps_equals_the_direct_result(tmp_path):
+    dask = pytest.importorskip("dask")
+    frames = pytest.importorskip("dask.dataframe")
+    log = made("partial_groups", steps=4, seed=5)
+    for number in range(2):
+        rows = (log["step"] - 1) // 2 == number
+        log[rows].to_parquet(tmp_path / f"part-{number}.parquet")
+    meta = gradebook.check(made(steps=1)).iloc[:0]
+    with dask.config.set({"scheduler": "threads", "dataframe.convert-string": False}):
+        mapped = frames.read_parquet(tmp_path).map_partitions(
+            gradebook.check, meta=meta
+        )
+        steps = mapped.compute().reset_index(drop=True)
+    steps["ties"] = [tuple(ties) for ties in steps["ties"]]
+    names = ["step", "verdict", "bug", "ties"]
+    direct = gradebook.check(log)[names]
+    pd.testing.assert_frame_equal(steps[names], direct, check_dtype=False)

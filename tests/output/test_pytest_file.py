@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 import types
+from collections import Counter
 from dataclasses import replace
 
 import pytest
@@ -111,29 +112,27 @@ TRAINER = """
 STRIDE = "\n    prompt_ids = torch.arange(len(rewards)) // 4" + TRAINER
 
 
-@pytest.mark.parametrize(
-    "bug, body, outcome",
-    [
-        ("partial_groups", TRAINER, "2 passed"),
-        ("partial_groups", STRIDE, "2 failed"),
-        ("zero_std_kl", None, "NotImplementedError: call your trainer"),
-    ],
-)
-def test_a_trainer_of_torch_alone_is_judged_and_a_missing_one_asked_for(
-    bug, body, outcome, tmp_path
-):
+def test_trainers_of_torch_alone_are_judged_and_a_missing_one_is_asked_for(tmp_path):
     # Another eps and float32: the law holds whatever the convention.
-    text = pytest_file(opened(bug), LINK)
-    (call,) = re.findall(r"    raise NotImplementedError\(.*\)", text)
-    (tmp_path / "test_mine.py").write_text(text.replace(call, body or call))
+    for name, bug, body in (
+        ("right", "partial_groups", TRAINER),
+        ("stride", "partial_groups", STRIDE),
+        ("missing", "zero_std_kl", None),
+    ):
+        text = pytest_file(opened(bug), LINK)
+        (call,) = re.findall(r"    raise NotImplementedError\(.*\)", text)
+        (tmp_path / f"test_{name}.py").write_text(text.replace(call, body or call))
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"],
+        [sys.executable, "-m", "pytest", "-v", "-p", "no:cacheprovider"],
         cwd=tmp_path,
         capture_output=True,
         text=True,
         env={"PATH": "", "OMP_NUM_THREADS": "1"},
     )
-    assert outcome in done.stdout
+    results = re.findall(r"test_(\w+)\.py::\S+ (PASSED|FAILED)", done.stdout)
+    told = Counter(result for result in results if "missing" not in result)
+    assert told == {("right", "PASSED"): 2, ("stride", "FAILED"): 2}
+    assert "NotImplementedError: call your trainer" in done.stdout
 
 
 @pytest.mark.parametrize("name", names())

@@ -180,6 +180,7 @@ def test_the_command_prints_and_gives_the_checks_exit_codes(capsys, monkeypatch)
     assert main(["probe"]) == 2
 
 
+@pytest.mark.long
 def test_a_script_may_probe_at_its_top_level(tmp_path):
     script = tmp_path / "script.py"
     script.write_text(

@@ -138,7 +138,7 @@ def test_colour_and_tick_come_with_the_answer(page):
     "key, head",
     [
         ("check-confirm", "◆ Suspect: Rejected rows"),
-        ("check-deny", "? Nothing fits"),
+        pytest.param("check-deny", "? Nothing fits", marks=pytest.mark.long),
     ],
 )
 def test_what_a_column_means_is_answered_by_a_button(page, key, head):

@@ -177,28 +177,31 @@ class Ruler:
                 sizes = np.abs(self.steps.reward) + np.abs(computed.baseline)
                 slack = FLOAT32 * sizes
                 slack *= np.maximum(self.size - 1, 1) / np.abs(computed.scale)
-                slack = np.minimum(np.nan_to_num(slack, posinf=0), MOST_FLOAT32)
-                return np.where(self.exact_scores, 0, slack)
-            return np.nan_to_num(self.moved / np.abs(computed.scale), posinf=np.inf)
+                told = np.isfinite(slack) & ~self.exact_scores
+                return np.where(told, np.minimum(slack, MOST_FLOAT32), 0)
+            slack = self.moved / np.abs(computed.scale)
+            return np.where(np.isnan(slack), 0, slack)
 
     def fit(self, computed: Numbers) -> Fit:
         away = distance(computed.values, self.steps.advantage)
         if self.ignored is not None:
             away = np.where(self.ignored, 0, away)
         allowed = self.base
-        rows = away <= allowed
-        level = np.where(self._all(rows), EXACT, NONE)
+        level = np.where(self._all(away <= allowed), EXACT, NONE)
+        rows = away <= allowed + self.written
         near = self.steps.total(away <= NEAR * self.size)
-        hopeless = away > self.base + self.written + MOST_FLOAT32
-        for each in (SCORES, WRITTEN, REWARDS):
-            # Rewards that were rounded may explain any distance.
-            if (level < NONE).all() or not (self.reward or self._all(~hopeless).any()):
+        most = self.base + self.written + MOST_FLOAT32
+        if self.reward:
+            most += self.slack(REWARDS, computed)
+        possible = self._all(away <= most).any()
+        for each in (SCORES, WRITTEN, REWARDS) if possible else ():
+            if (level < NONE).all():
                 break
             if each != REWARDS or self.reward:
                 allowed = allowed + self.slack(each, computed)
                 fits = away <= allowed
                 level = np.minimum(level, np.where(self._all(fits), each, NONE))
-                rows = rows if each == REWARDS else fits
+                rows = rows if each == REWARDS else rows | fits
         near = near / self.steps.batch.step_rows.numpy()
         return Fit(level, self.steps.worst(away), near, self.steps.total(rows))
 

@@ -78,7 +78,7 @@ class Rows:
 
     steps: LoggedSteps
     view: Reading = Reading("none", "none")
-    _kept: dict[Reading, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict)
+    _kept: dict[tuple, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict)
 
     @cached_property
     def score(self) -> np.ndarray:
@@ -203,7 +203,7 @@ class Rows:
         return np.where((rest >= 2) & (spread > 1e-8), spread, np.nan)
 
     def compute(self, r: Reading) -> Numbers:
-        shape = replace(r, eps=0.0, eps_at="after", second="")
+        shape = r.baseline, r.scale, r.ddof, r.about, r.lone_row
         if shape not in self._kept:
             self._kept.clear()
             baseline = self.baseline(r)
@@ -216,7 +216,7 @@ class Rows:
                 scale = np.maximum(scale, r.eps)
             else:
                 scale = scale + r.eps
-            scale = np.nan_to_num(scale, nan=1.0)
+            scale = np.where(np.isnan(scale), 1.0, scale)
         with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
             away = self.score - baseline
             values = np.where(away == 0, 0, away / scale)
