@@ -73,7 +73,15 @@ def test_made_logs_are_told_what_they_must_be(kind, logs, first):
     assert broken == 0
 
 
-@pytest.mark.parametrize("kind", formulas.faulty())
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pytest.param(kind, marks=pytest.mark.long)
+        if kind in ("no_eos_outliers", "float32_dust")  # the slowest
+        else kind
+        for kind in formulas.faulty()
+    ],
+)
 def test_structure_proves_a_fault_and_the_others_are_asked_about(kind):
     bug, proved, frame = formulas.fault(1, kind)
     said = verdict_on(frame)

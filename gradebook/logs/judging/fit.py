@@ -177,8 +177,8 @@ class Ruler:
                 sizes = np.abs(self.steps.reward) + np.abs(computed.baseline)
                 slack = FLOAT32 * sizes
                 slack *= np.maximum(self.size - 1, 1) / np.abs(computed.scale)
-                told = np.isfinite(slack) & ~self.exact_scores
-                return np.where(told, np.minimum(slack, MOST_FLOAT32), 0)
+                rounded = np.isfinite(slack) & ~self.exact_scores
+                return np.where(rounded, np.minimum(slack, MOST_FLOAT32), 0)
             slack = self.moved / np.abs(computed.scale)
             return np.where(np.isnan(slack), 0, slack)
 
@@ -190,18 +190,15 @@ class Ruler:
         level = np.where(self._all(away <= allowed), EXACT, NONE)
         rows = away <= allowed + self.written
         near = self.steps.total(away <= NEAR * self.size)
-        most = self.base + self.written + MOST_FLOAT32
-        if self.reward:
-            most += self.slack(REWARDS, computed)
+        most = self.base + self.written + MOST_FLOAT32 + self.slack(REWARDS, computed)
         possible = self._all(away <= most).any()
         for each in (SCORES, WRITTEN, REWARDS) if possible else ():
             if (level < NONE).all():
                 break
-            if each != REWARDS or self.reward:
-                allowed = allowed + self.slack(each, computed)
-                fits = away <= allowed
-                level = np.minimum(level, np.where(self._all(fits), each, NONE))
-                rows = rows if each == REWARDS else rows | fits
+            allowed = allowed + self.slack(each, computed)
+            fits = away <= allowed
+            level = np.minimum(level, np.where(self._all(fits), each, NONE))
+            rows = rows if each == REWARDS else rows | fits
         near = near / self.steps.batch.step_rows.numpy()
         return Fit(level, self.steps.worst(away), near, self.steps.total(rows))
 
