@@ -113,10 +113,9 @@ def test_a_map_over_files_of_whole_steps_equals_the_direct_result(tmp_path):
         log[rows].to_parquet(tmp_path / f"part-{number}.parquet")
     meta = gradebook.check(made(steps=1)).iloc[:0]
     with dask.config.set({"scheduler": "threads", "dataframe.convert-string": False}):
-        mapped = frames.read_parquet(tmp_path).map_partitions(
-            gradebook.check, meta=meta
-        )
-        steps = mapped.compute().reset_index(drop=True)
+        read = frames.read_parquet(tmp_path)
+        steps = read.map_partitions(gradebook.check, meta=meta).compute()
+    steps = steps.reset_index(drop=True)
     steps["ties"] = [tuple(ties) for ties in steps["ties"]]
     names = ["step", "verdict", "bug", "ties"]
     direct = gradebook.check(log)[names]

@@ -48,7 +48,10 @@ def test_a_log_is_correct_under_the_settings_of_its_run(name, estimator, weights
         assert asks.verdict == "cannot tell" and asks.exit_code == 2
         assert "Give them with --weights" in asks.sentence
         assert any("give them as weights" in note for note in asks.notes)
-        assert {*check(rows_of(name))["verdict"]} == {"cannot tell"}
+
+
+def test_the_weights_of_a_frame_have_to_be_given_too():
+    assert {*check(rows_of("trl-group"))["verdict"]} == {"cannot tell"}
 
 
 def test_unscored_rows_that_count_as_zero_are_named():

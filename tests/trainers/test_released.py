@@ -98,6 +98,7 @@ def test_statements_are_cut_between_two_names():
         MODULE.cut(".step", "rewards", "elsewhere")
 
 
+@pytest.mark.long
 def test_one_changed_line_of_a_trainer_changes_the_table():
     path = "cosmos_rl/dispatcher/algo/grpo.py"
 

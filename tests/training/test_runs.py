@@ -26,12 +26,6 @@ def runs():
     runs.close()
 
 
-def test_equal_requests_share_one_run_with_the_run_s_own_numbers(runs):
-    first = runs.ask(*call_of(0.5))
-    assert runs.ask(*call_of(0.5)) is first
-    assert first.result(LATE) == trained(call_of(0.5)[1])
-
-
 def test_the_batch_of_an_update_is_the_one_that_was_trained_on(runs):
     run = Run("partial_groups", 5.0, "adam", 8)
     made = Training(run, swap(run.bug).engine, 8)
@@ -46,9 +40,10 @@ def test_the_batch_of_an_update_is_the_one_that_was_trained_on(runs):
     assert letters == batch.prompt[of_seed].tolist()
 
 
-def test_runs_wait_in_turn_and_a_cancelled_one_may_be_asked_for_again(runs):
+def test_runs_wait_in_turn_are_shared_and_may_be_cancelled_and_asked_again(runs):
     asked = [call_of(1.0, seeds=32), call_of(1.5), call_of(2.0)]
     futures = [runs.ask(*call) for call in asked]
+    assert [runs.ask(*call) for call in asked] == futures, "equal requests share one"
     assert [runs.place(*call) for call in asked] == [0, 1, 2]
     runs.cancel(*asked[1])
     assert [runs.place(*call) for call in (asked[0], asked[2])] == [0, 1]
@@ -56,7 +51,7 @@ def test_runs_wait_in_turn_and_a_cancelled_one_may_be_asked_for_again(runs):
     runs.ask(*asked[1])
     assert [runs.place(*call) for call in asked] == [0, 2, 1]
     runs.cancel(*asked[1])
-    assert len(futures[2].result(LATE).updates) == 41
+    assert futures[2].result(LATE) == trained(asked[2][1])
 
 
 def test_a_process_that_dies_is_told_and_the_next_run_starts_another(monkeypatch):
@@ -80,7 +75,7 @@ ADVANCE += [Run(HOME_BUG, stop) for stop in STOPS]
 @pytest.mark.parametrize(
     "run",
     [
-        run if n in (4, len(studied())) else pytest.param(run, marks=pytest.mark.long)
+        run if n == 4 else pytest.param(run, marks=pytest.mark.long)
         for n, run in enumerate(ADVANCE)
     ],
 )
