@@ -14,8 +14,8 @@ from logs.made import made
 
 import gradebook
 
-ROOT = Path(__file__).parents[2]
-PATHS = [str(ROOT), str(Path(__file__).parent)]
+TESTS = Path(__file__).parents[1]
+PATHS = [str(TESTS.parent), str(TESTS), str(TESTS / "cluster")]
 PARTS = 6
 pytestmark = pytest.mark.filterwarnings("default")
 
