@@ -168,39 +168,39 @@ class Ruler:
         exact = np.bincount(group, ~short) == 0
         return (exact | (np.bincount(group, reward != first) == 0))[group]
 
-    def slack(self, level: int, computed: Numbers) -> np.ndarray:
-        """float64 [R] what the rounding of a level may do."""
-        if level == WRITTEN:
-            return self.written
+    def score_slack(self, computed: Numbers) -> np.ndarray:
+        """float64 [R] what float32 scores may lose."""
         with np.errstate(all="ignore"):
-            if level == SCORES:
-                sizes = np.abs(self.steps.reward) + np.abs(computed.baseline)
-                slack = FLOAT32 * sizes
-                slack *= np.maximum(self.size - 1, 1) / np.abs(computed.scale)
-                rounded = np.isfinite(slack) & ~self.exact_scores
-                return np.where(rounded, np.minimum(slack, MOST_FLOAT32), 0)
+            sizes = np.abs(self.steps.reward) + np.abs(computed.baseline)
+            slack = FLOAT32 * sizes
+            slack *= np.maximum(self.size - 1, 1) / np.abs(computed.scale)
+        rounded = np.isfinite(slack) & ~self.exact_scores
+        return np.where(rounded, np.minimum(slack, MOST_FLOAT32), 0)
+
+    def reward_slack(self, computed: Numbers) -> np.ndarray:
+        """float64 [R] what rounding of the rewards may do."""
+        with np.errstate(all="ignore"):
             slack = self.moved / np.abs(computed.scale)
-            return np.where(np.isnan(slack), 0, slack)
+        return np.where(np.isnan(slack), 0, slack)
 
     def fit(self, computed: Numbers) -> Fit:
         away = distance(computed.values, self.steps.advantage)
         if self.ignored is not None:
             away = np.where(self.ignored, 0, away)
-        allowed = self.base
-        level = np.where(self._all(away <= allowed), EXACT, NONE)
-        rows = away <= allowed + self.written
+        level = np.where(self._all(away <= self.base), EXACT, NONE)
         near = self.steps.total(away <= NEAR * self.size)
-        most = self.base + self.written + MOST_FLOAT32 + self.slack(REWARDS, computed)
-        possible = self._all(away <= most).any()
-        for each in (SCORES, WRITTEN, REWARDS) if possible else ():
-            if (level < NONE).all():
-                break
-            allowed = allowed + self.slack(each, computed)
-            fits = away <= allowed
-            level = np.minimum(level, np.where(self._all(fits), each, NONE))
-            rows = rows if each == REWARDS else rows | fits
+        written, rewards = self.base + self.written, self.reward_slack(computed)
+        possible = self._all(away <= written + MOST_FLOAT32 + rewards)
+        if possible.any() and (level == NONE).any():
+            scores = self.score_slack(computed)
+            written = written + scores
+            limits = self.base + scores, written, written + rewards
+            for each, limit in zip((SCORES, WRITTEN, REWARDS), limits):
+                fits = self._all(away <= limit)
+                level = np.minimum(level, np.where(fits, each, NONE))
         near = near / self.steps.batch.step_rows.numpy()
-        return Fit(level, self.steps.worst(away), near, self.steps.total(rows))
+        fitting = self.steps.total(away <= written)
+        return Fit(level, self.steps.worst(away), near, fitting)
 
     def of_steps(self, at: np.ndarray) -> Self:
         """The ruler on the steps `at`, bool [S]."""

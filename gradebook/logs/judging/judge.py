@@ -212,7 +212,7 @@ def _fits(whole: Judgement, at: np.ndarray, most: int) -> Judgement | None:
         residual=float(fits[first].residual[at].max()),
     )
     if j.level == REWARDS:
-        moved = candidates.ruler.slack(REWARDS, compute(candidates.steps, first))
+        moved = candidates.ruler.reward_slack(compute(candidates.steps, first))
         if not moved[np.isin(candidates.steps.step_of, at)].max() <= fit.MOST_REWARD:
             return replace(j, verdict="cannot tell", why="rounding")
     counting = [s for s in asks if s.record.stage in HOW_ROWS_COUNT]
