@@ -4,7 +4,7 @@
 const AGAIN = 1000; // ms until a server that is away is asked again
 const PATIENCE = 4000; // ms until a page that was not drawn is told again
 const AWAY =
-  'The server is away. Votes and what you typed are kept. The page goes on when it is back.';
+  "The server is away. Votes and what you typed are kept. The page goes on when it is back.";
 const live = new WeakMap();
 
 async function listen(own) {
@@ -13,12 +13,12 @@ async function listen(own) {
     own.stop = new AbortController();
     try {
       const asked = `${data.asked}&have=${have}`;
-      const answer = await fetch(asked, { cache: 'no-store', signal: own.stop.signal });
+      const answer = await fetch(asked, { cache: "no-store", signal: own.stop.signal });
       if (!answer.ok) throw answer.status;
       const now = await answer.json();
       own.away.hidden = true;
       if (own.data === data) hear(own, now);
-      if (now.draw !== 'closed') continue;
+      if (now.draw !== "closed") continue;
     } catch {
       if (own.stop.signal.aborted) continue;
       own.away.hidden = false;
@@ -33,11 +33,11 @@ function hear(own, now) {
   own.have = now.have;
   if (now.said !== own.said) own.box.innerHTML = own.said = now.said;
   if (now.draw === own.data.draw && !own.ahead) return;
-  if (now.reveal) dispatchEvent(new CustomEvent('gradebook-reveal', { detail: now.reveal }));
+  if (now.reveal) dispatchEvent(new CustomEvent("gradebook-reveal", { detail: now.reveal }));
   own.ahead = Boolean(now.reveal); // the board shows what the page does not
   clearTimeout(own.later); // each browser has its page drawn at a moment of its own
   const draw = () => {
-    own.send('draw', `${now.draw} ${Date.now()}`);
+    own.send("draw", `${now.draw} ${Date.now()}`);
     own.later = setTimeout(draw, PATIENCE);
   };
   own.later = setTimeout(draw, 1000 * now.within * Math.random());
@@ -45,10 +45,10 @@ function hear(own, now) {
 
 function begin(parent) {
   // The next session asks in which room this browser is.
-  document.cookie = 'gradebook-room=1; path=/; max-age=86400; samesite=lax';
-  const said = { hidden: true, role: 'status', className: 'gb-live', textContent: AWAY };
-  const away = Object.assign(document.createElement('p'), said);
-  return { box: parent.appendChild(document.createElement('div')), away: parent.appendChild(away) };
+  document.cookie = "gradebook-room=1; path=/; max-age=86400; samesite=lax";
+  const said = { hidden: true, role: "status", className: "gb-live", textContent: AWAY };
+  const away = Object.assign(document.createElement("p"), said);
+  return { box: parent.appendChild(document.createElement("div")), away: parent.appendChild(away) };
 }
 
 export default function ({ data: [data], parentElement, setStateValue }) {
