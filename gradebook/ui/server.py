@@ -22,7 +22,7 @@ from threading import Semaphore
 from typing import Any
 
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from gradebook.ui.board.program import program
@@ -32,6 +32,8 @@ PAUSE = 600.0
 """Seconds before each deletion of silent rooms: the first visitors come first."""
 VISIT = Path(__file__).parent / "parts" / "visit.py"
 """The script that runs for every visit."""
+MOVED = {"/map": "/"}
+"""Addresses that pages had once, and those that have their contents today."""
 
 
 def routes() -> list[Route]:
@@ -41,11 +43,18 @@ def routes() -> list[Route]:
     async def answer(module: str, request: Request) -> Response:
         return await import_module(f"gradebook.ui.{module}").answer(request)
 
+    async def redirect(to: str, request: Request) -> Response:
+        return RedirectResponse(f"{to}?{request.url.query}".rstrip("?"))
+
     edits, news = partial(answer, "board.component"), partial(answer, "rooms.news")
     return [
         Route(own_path("/board-edits/{epoch}"), edits, methods=["GET", "POST"]),
         Route(own_path("/board-program/{version}/{name}"), program),
         Route(own_path("/room-news/{room}"), news),
+        *(
+            Route(own_path(old), partial(redirect, own_path(new)))
+            for old, new in MOVED.items()
+        ),
     ]
 
 

@@ -26,7 +26,7 @@ GAMES = [
     "bug_or_not?v=1&seed=FIRST&round=13",  # the score
 ]
 PAGES = ["", BUG, OPEN[0], "check", "sandbox", "session"]
-PAGES += ["map", "consequences", *GAMES]
+PAGES += ["consequences", *GAMES]
 WINDOWS = {
     # 1280 x 800 at 200 % zoom has half as many CSS pixels of twice the size.
     "light": {"viewport": {"width": 1280, "height": 800}},

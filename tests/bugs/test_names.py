@@ -33,4 +33,4 @@ def test_no_file_of_the_package_names_a_bug():
 
 def test_a_page_names_its_own_bug_only():
     for path, bugs in named("pages/*.py").items():
-        assert [path.removesuffix(".py").partition("_")[2]] == [*bugs]
+        assert [Path(path).stem] == [*bugs]

@@ -245,7 +245,7 @@ def copy(tmp_path_factory):
         file = SCENARIO.format(title=title, name=name, **scenario)
         (there / f"scenarios/{name}.toml").write_text(file)
         page = PAGE.format(title=title, name=name)
-        (there / f"pages/99_{name}.py").write_text(page)
+        (there / f"pages/{name}.py").write_text(page)
     return there
 
 

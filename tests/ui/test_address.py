@@ -1,9 +1,15 @@
 """A page reads its address on arrival, and writes it in place."""
 
+import tomllib
+
 from hypothesis import given
 from hypothesis import strategies as some
+from one_a_stage import SHIPPED
 
+from gradebook.bugs import BUGS
 from gradebook.cases.edits import set_cell
+from gradebook.core import PROJECT
+from gradebook.ui.parts.address import page_files
 
 PAGE = "partial_groups"
 LINK = {"v": "1", "s": PAGE, "open": "1"}
@@ -58,3 +64,11 @@ def test_what_a_link_says_wrong_is_named_until_an_edit(visit):
     page = visit(PAGE, **LINK, row="99")
     assert "could not be read" in page.text and "'99'" in page.text
     assert "could not be read" not in page.cell(0, reward="7").run().text
+
+
+def test_every_page_has_its_place_in_the_order():
+    """A page that somebody adds works without one, and comes last; of those that are
+    shipped each is named."""
+    order = tomllib.loads((PROJECT / "pages/order.toml").read_text("utf-8"))["order"]
+    shipped = [name for name in page_files() if name not in BUGS or name in SHIPPED]
+    assert shipped == order

@@ -47,10 +47,10 @@ def test_a_bugs_page_is_called_what_its_scenario_is():
 
 @pytest.mark.parametrize(
     ("text", "title"),
-    [("'Own bug: a fault.'\n", "Own bug"), ("import gradebook\n", "21_own_bug")],
+    [("'Own bug: a fault.'\n", "Own bug"), ("import gradebook\n", "own_bug")],
 )
 def test_a_page_of_somebody_elses_has_a_title(tmp_path, text, title):
-    file = tmp_path / "21_own_bug.py"
+    file = tmp_path / "own_bug.py"
     file.write_text(text)
     assert page_title(file) == title
 

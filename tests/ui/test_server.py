@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 import streamlit as st
 from starlette.requests import Request
+from starlette.routing import Match
 from streamlit import config
 from streamlit.delta_generator import DeltaGenerator
 from streamlit.runtime.secrets import Secrets
@@ -58,8 +59,27 @@ print(*[route.path for route in routes()])
 
 def test_the_apps_own_files_stand_below_the_base_path():
     paths = python(BEHIND_A_PROXY, "team/").split()
-    assert len(paths) == 4
-    assert all(re.match("/team/[a-z]+-[a-z]+/", path) for path in paths)
+    assert len(paths) == 5
+    assert all(re.match("/team/[a-z]+-[a-z]+/|/team/map$", path) for path in paths)
+
+
+@pytest.mark.parametrize(
+    "asked, base, sent_to",
+    [("/map", "", "/"), ("/map?present=1", "", "/?present=1"), ("/map", "a", "/a/")],
+)
+def test_the_old_address_of_the_map_leads_to_home(asked, base, sent_to):
+    """The page Map became Home. Links to it were sent, so its address still works."""
+    before = config.get_option("server.baseUrlPath")
+    config.set_option("server.baseUrlPath", base)
+    try:
+        path, _, query = asked.partition("?")
+        scope = {"type": "http", "method": "GET", "path": server.own_path(path)}
+        scope |= {"query_string": query.encode(), "headers": []}
+        (route,) = (r for r in server.routes() if r.matches(scope)[0] == Match.FULL)
+        answer = answered(route.endpoint(Request(scope)))
+    finally:
+        config.set_option("server.baseUrlPath", before)
+    assert answer.status_code == 307 and answer.headers["location"] == sent_to
 
 
 @pytest.mark.parametrize(

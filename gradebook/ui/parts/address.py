@@ -7,10 +7,11 @@ in place, so the browser's Back leaves the page; undo is the board's.
 
 import ast
 import secrets
+import tomllib
 from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar
+from typing import NoReturn, TypeVar
 
 import streamlit as st
 
@@ -34,12 +35,11 @@ write = st.components.v2.component("gradebook_address", js=stub("address"))
 
 @cache
 def page_files() -> dict[str, Path]:
-    """Name -> page file, in the order of the files' numbers."""
-    files = sorted(
-        PROJECT.glob("pages/[0-9]*_*.py"),
-        key=lambda file: int(file.stem.split("_")[0]),
-    )
-    return {file.stem.split("_", 1)[1]: file for file in files}
+    """Name -> page file, in the order of pages/order.toml. Pages that it does not name
+    come last. Raises KeyError with a name that has no file."""
+    files = {file.stem: file for file in sorted(PROJECT.glob("pages/*.py"))}
+    order = tomllib.loads((PROJECT / "pages" / "order.toml").read_text("utf-8"))
+    return {name: files.pop(name) for name in order["order"]} | files
 
 
 def bug_files() -> dict[str, Path]:
@@ -58,9 +58,7 @@ def navigation() -> dict[str, list]:
     home, *others = page_files().items()
     pages: dict[str, list] = {"": [st.Page(home[1], title="Home", default=True)]}
     for name, file in others:
-        # The map only leads to Home.
-        seen: Any = "hidden" if name == "map" else "visible"
-        page = st.Page(file, title=page_title(file), url_path=name, visibility=seen)
+        page = st.Page(file, title=page_title(file), url_path=name)
         section = "The bugs" if name in BUGS else "The tools"
         pages.setdefault(section, []).append(page)
     return pages
