@@ -10,7 +10,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from gradebook.analysis.comparison import Comparison, compare
+from gradebook.analysis.comparison import Comparison, compare, push
 from gradebook.analysis.laws import listed
 from gradebook.bugs import swap
 from gradebook.cases import case, edits
@@ -42,6 +42,11 @@ class Attempt:
         rows = self.changes.came_from
         then = [math.nan if row is None else float(before[row]) for row in rows]
         return (now - torch.tensor(then, dtype=now.dtype)).abs()
+
+    def push(self, side: str) -> Tensor:
+        """An engine's push on each token. float [R, T]; NaN without logp."""
+        pushes = push(self.batch, getattr(self.comparison, side))
+        return torch.full((self.batch.rows, 1), math.nan) if pushes is None else pushes
 
     def ratio(self) -> Tensor:
         correct = self.comparison.correct.advantage
@@ -98,6 +103,8 @@ QUANTITIES: Mapping[str, tuple[str, Callable[[Attempt], Tensor | float]]] = {
     "faulty": ("faulty advantage", lambda a: a.comparison.faulty.advantage),
     "correct size": ("correct size", lambda a: a.comparison.correct.advantage.abs()),
     "faulty size": ("faulty size", lambda a: a.comparison.faulty.advantage.abs()),
+    "correct push": ("correct push", lambda a: a.push("correct")),
+    "faulty push": ("faulty push", lambda a: a.push("faulty")),
     "correct shift": ("correct shift", lambda a: a.shift("correct")),
     "faulty shift": ("faulty shift", lambda a: a.shift("faulty")),
     "ratio": ("ratio of faulty to correct", Attempt.ratio),
@@ -116,13 +123,22 @@ QUANTITIES: Mapping[str, tuple[str, Callable[[Attempt], Tensor | float]]] = {
     ),
     "loss ratio": ("ratio of the faulty loss to the correct one", Attempt.loss_ratio),
 }
-"""What bounds are about: in words, and its value for each row or for the batch; NaN
-for a row without it."""
+"""What bounds are about: in words, and its value for each token, for each row or for
+the batch; NaN where there is none."""
+
+
+def by_row(values: Tensor, token: int, batch: Batch) -> list[float]:
+    """A quantity's value on each row: of tokens that of `token`, NaN without it."""
+    if values.dim() < 2:
+        return values.expand(batch.rows).tolist()
+    if token >= values.shape[1]:
+        return [math.nan] * batch.rows
+    return values[:, token].where(batch.mask[:, token], math.nan).tolist()
 
 
 def _bounds(condition: case.Bounds, attempt: Attempt) -> str:
     words, measure = QUANTITIES[condition.of]
-    values = torch.as_tensor(measure(attempt)).expand(attempt.batch.rows).tolist()
+    values = by_row(torch.as_tensor(measure(attempt)), condition.token, attempt.batch)
     least, most = condition.least, condition.most
 
     def outside(value: float) -> float:
@@ -145,6 +161,8 @@ def _bounds(condition: case.Bounds, attempt: Attempt) -> str:
     if distance <= 0:
         return ""
     where = "" if condition.of in case.OF_BATCH else f" of row {row}"
+    if condition.of in case.OF_TOKENS:
+        where += f", token {condition.token},"
     return minus(f"The {words}{where} is {settled(values[row]):.4g}.")
 
 

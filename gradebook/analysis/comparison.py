@@ -102,6 +102,26 @@ def row_weight(batch: Batch, trace: Trace, row: int) -> float:
     return float(token_weight(within, learns, within.step_index)[place])
 
 
+def push(batch: Batch, trace: Trace) -> Tensor | None:
+    """How strongly a step pushes each token: minus the gradient of the loss, times
+    the unmasked tokens of the token's step, counted before any stage. Above 0 the
+    token is made more likely. float [R, T]; None without logp.
+
+    The number of tokens is the same for both engines, so that two denominators can
+    be told apart. On policy, where the loss is a mean over those tokens, the push
+    is the advantage.
+
+    >>> batch = Batch([0, 0], [1, 0], logp=[[-1.0], [-1.0]])
+    >>> push(batch, run(CORRECT, batch)).round(decimals=3).tolist()
+    [[0.707], [-0.707]]
+    """
+    if trace.gradient is None:
+        return None
+    steps = torch.zeros(batch.step_count, dtype=torch.int64)
+    steps = steps.index_add(0, batch.step_index, batch.tokens)
+    return -trace.gradient * steps[batch.step_index][:, None]
+
+
 def compared(state: State) -> Comparison:
     """Both engines on the state's batch. Raises GradebookError where one cannot."""
     return compare(swapped(state.bugs), state.batch())

@@ -18,7 +18,7 @@ from gradebook.cases.schema import (
     between,
     one_of,
 )
-from gradebook.cases.table import Table
+from gradebook.cases.table import LISTS, Table
 from gradebook.core.columns import COLUMNS
 from gradebook.core.errors import GradebookError, choice, refuse
 from gradebook.core.settings import Settings
@@ -45,8 +45,15 @@ class Edits(Part):
     reorder: Flag = False
 
 
+Lines = Literal["row", "token", "position"]
+"""What a line of the board is."""
+Dragged = Annotated[tuple[Annotated[str, one_of("reward", *LISTS)], ...], between(1)]
+"""Columns that one handle of the board moves."""
+
 OF_ENGINES = ("correct", "faulty", "correct size", "faulty size")
 """Advantages of a row in each engine, and without the sign."""
+OF_TOKENS = ("correct push", "faulty push")
+"""How strongly each engine pushes a token of a row, to the likelier where above 0."""
 OF_MOVES = ("correct shift", "faulty shift", "ratio")
 """How far they moved from the case as it came; the faulty one by the correct one."""
 OF_ROWS = ("reward", "tokens", "eos", "kept_steps", "pieces")
@@ -63,11 +70,13 @@ which every row counts."""
 @dataclass(frozen=True, kw_only=True)
 class Bounds(Part):
     """A number of one of the rows, or of `every` one, is at least `least`, at
-    most `most`, or one of `among`. Rows without the number are left out."""
+    most `most`, or one of `among`. Rows without the number are left out. Of OF_TOKENS
+    it is the number of the row's token `token`."""
 
     kind: Literal["bounds"]
-    of: Annotated[str, one_of(*OF_ENGINES, *OF_MOVES, *OF_ROWS, *OF_BATCH)]
+    of: Annotated[str, one_of(*OF_ENGINES, *OF_TOKENS, *OF_MOVES, *OF_ROWS, *OF_BATCH)]
     rows: ChosenRows
+    token: Count = 0
     every: Flag = False
     least: Number | None = None
     most: Number | None = None

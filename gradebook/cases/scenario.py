@@ -28,6 +28,7 @@ KINDS = ("shows", "face", "hides")
 FROM_MAIN = (
     *("trainer", "status", "statuses", "sources", "status_note", "affected", "rule"),
     *("controls", "telltale", "record", "engine_names", "dispute", "kin"),
+    *("lines", "drag"),
 )
 """What a variant may leave to its bug's main file."""
 
@@ -40,6 +41,11 @@ class Scenario(Reported):
     teaser        one sentence that sets the scene, shown before the answer
     claim         one sentence that says what goes wrong, shown after it
     also          bugs that are on together with `bug`: a combination
+    lines         what a line of the board is: a row, or a token; "position" puts the
+                  tokens of one position together
+    drag          the columns that a handle of the board moves together; the first
+                  is drawn on the board's left axis
+    token         where lines are tokens, the token in question of the row `focus`
     engine_names  what the two engines are called where "correct" and "faulty"
                   would take a side
 
@@ -68,6 +74,9 @@ class Scenario(Reported):
     controls: Annotated[tuple[Control, ...], schema.between(1)]
     telltale: parts.Telltale
     record: parts.Record
+    lines: parts.Lines = "row"
+    drag: parts.Dragged = ("reward",)
+    token: schema.Count = 0
     engine_names: tuple[str, str] = ("correct", "faulty")
     dispute: parts.Dispute | None = None
     kin: tuple[parts.Kin, ...] = ()
@@ -90,6 +99,9 @@ class Scenario(Reported):
     def __post_init__(self) -> None:
         self.batch()
         schema.check_index("focus", self.focus, len(self.rows), "rows")
+        schema.check_index("token", self.token, max(self.rows.width, 1), "tokens")
+        for name in self.drag:
+            choice(name, self.rows.columns, "drag")
         for key, values, of in (
             ("expected.correct", self.expected.correct, self.rows),
             ("expected.faulty", self.expected.faulty, self.rows),
@@ -232,6 +244,9 @@ class PlainCase(schema.Part):
     focus: schema.Count = 0
     bugs: tuple[str, ...] = ()
     controls: tuple[str, ...] = ()
+    lines: parts.Lines = "row"
+    drag: parts.Dragged = ("reward",)
+    token: schema.Count = 0
     engine_names: tuple[str, str] = ("correct", "faulty")
 
     def as_scenario(self) -> Scenario:

@@ -207,3 +207,13 @@ def test_a_solution_that_removes_rows_keeps_the_selected_row():
 def test_a_row_that_is_gone_is_an_error():
     with pytest.raises(gradebook.GradebookError, match="0 to 11"):
         apply_solution(state("partial_groups"), [reward(12, 1.0)])
+
+
+def test_a_bound_on_a_push_is_about_one_token_and_passes_over_masked_ones():
+    # Row 2: advantage 0.707, and 0.04 of KL; row 0 has no token 2.
+    push = {"kind": "bounds", "of": "faulty push", "rows": [2], "token": 1}
+    far = judged("zero_std_kl", [], push | {"least": 1.0})
+    assert far == "The faulty push of row 2, token 1, is 0.747."
+    assert judged("zero_std_kl", [], push | {"least": 0.7}) == ""
+    masked = {"rows": [0], "token": 2, "least": 0.0}
+    assert judged("zero_std_kl", [], push | masked) == "No row has a faulty push."

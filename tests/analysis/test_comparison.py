@@ -6,8 +6,9 @@ import pytest
 
 import gradebook
 from gradebook import Batch, Settings
-from gradebook.analysis.comparison import compare, compared, row_weight, voters
+from gradebook.analysis.comparison import compare, compared, push, row_weight, voters
 from gradebook.cases.state import start
+from gradebook.engine.pipeline import CORRECT, run
 
 
 def both(name, **settings):
@@ -96,3 +97,25 @@ def test_in_an_evaluation_the_weight_is_of_the_rows_that_are_there():
     report = compared(replace(state, settings=replace(state.settings, evaluation=True)))
     assert row_weight(report.batch, report.faulty, 0) == pytest.approx(1 / 5)
     assert row_weight(report.batch, report.faulty, 1) == 0
+
+
+def test_a_push_is_the_advantage_where_the_loss_is_a_mean_over_the_steps_tokens():
+    # Without division the advantages are 0.5 and -0.5; three tokens of one step.
+    settings = Settings(scale="none", loss="dapo")
+    batch = Batch(
+        prompt=[0, 0],
+        reward=[1, 0],
+        mask=[[True, False], [True, True]],
+        logp=[[-1.0, -1.0], [-1.0, -1.0]],
+        settings=settings,
+    )
+    pushes = push(batch, run(CORRECT, batch))
+    assert pushes.flatten().tolist() == pytest.approx([0.5, 0.0, -0.5, -0.5])
+
+
+def test_two_denominators_are_seen_since_both_engines_count_the_same_tokens():
+    # Passes of 4 and of 16 tokens, each half of the loss: 0.866 * 20 / (2 * 4).
+    report = both("micro_batch_means")
+    faulty = push(report.batch, report.faulty)
+    assert float(faulty[0, 0]) == pytest.approx(0.86602 * 2.5, abs=1e-4)
+    assert float(faulty[2, 0]) == pytest.approx(-0.86602 * 20 / 32, abs=1e-4)
