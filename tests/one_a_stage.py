@@ -9,5 +9,5 @@ BY_STAGE = {gradebook.bug(name).stage: name for name in reversed(bug_files())}
 """{stage: the bug whose page comes first}."""
 
 SHIPPED = tuple(b for b in gradebook.BUGS if len(variants(b)) > 1)
-"""The bugs that have what README's list asks for before one is shipped: further
-cases, challenges, and so on. A bug that is being added has not."""
+"""The bugs that have what scenarios/README.md asks for before one is shipped: further
+cases, challenges, and so on. A bug that is being added does not have them yet."""

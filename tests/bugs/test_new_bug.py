@@ -1,4 +1,4 @@
-"""A bug costs three files, as README's "Add a bug" says: a module, a scenario, a
+"""A bug costs three files, as scenarios/README.md says: a module, a scenario, a
 page. Two made-up bugs are dropped into a copy of the project, and are then
 complete in every place.
 
