@@ -11,9 +11,10 @@ import pickle
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -29,13 +30,24 @@ WAITING, KEPT = 100, 200
 """Runs that may wait at most; results that are kept for whoever asks next."""
 COMMAND = (sys.executable, "-m", "gradebook.training.runs")
 """Ends when its input does, so it does not outlive its server."""
+CANCELLED = "Cancelled."
 Call = tuple[Any, ...]
-"""A function of training/train.py and its arguments, which can be hashed."""
+"""A function that trains and its arguments, which can be hashed."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """What a call has trained so far. The process then waits for True to go on."""
+
+    value: Any
 
 
 def serve() -> None:
-    """Answers pickled calls with a value, or a GradebookError, until the input ends."""
+    """Answers pickled calls with a value, or a GradebookError, until the input ends.
+    A function that yields is answered with a Part each time, and last with the
+    value that it returns."""
     torch.set_num_threads(1)
+    torch.set_flush_denormal(True)
     if hasattr(os, "nice"):
         os.nice(19)  # pages go before training
     with suppress(EOFError):
@@ -43,10 +55,26 @@ def serve() -> None:
             function, *arguments = pickle.load(sys.stdin.buffer)
             try:
                 value = function(*arguments)
+                if isinstance(value, Iterator):
+                    value = _in_parts(value)
             except GradebookError as error:
                 value = error
-            pickle.dump(value, sys.stdout.buffer)
-            sys.stdout.buffer.flush()
+            _put(value)
+
+
+def _in_parts(parts: Iterator[Any]) -> Any:
+    while True:
+        try:
+            _put(Part(next(parts)))
+        except StopIteration as end:
+            return end.value
+        if not pickle.load(sys.stdin.buffer):
+            return GradebookError(CANCELLED)
+
+
+def _put(value: Any) -> None:
+    pickle.dump(value, sys.stdout.buffer)
+    sys.stdout.buffer.flush()
 
 
 class Runs:
@@ -57,6 +85,8 @@ class Runs:
         self._thread = ThreadPoolExecutor(1, "training")
         self._process: subprocess.Popen[bytes] | None = None
         self._futures: dict[Call, Future[Any]] = {}
+        self._parts: dict[Call, Any] = {}
+        self._cancelled: set[Call] = set()
 
     def ask(self, *call: Any) -> Future[Any]:
         """The value of a call, when it is there. A failure is told once; whoever asks
@@ -86,12 +116,22 @@ class Runs:
             waiting = [c for c, future in self._futures.items() if not future.done()]
             return waiting.index(call) if call in waiting else 0
 
+    def so_far(self, *call: Any) -> Any:
+        """The last part of a call that yields them; None before the first."""
+        with self._lock:
+            return self._parts.get(call)
+
     def cancel(self, *call: Any) -> None:
         """Takes the call out of the queue; whoever still waits for it asks again. One
-        that has begun goes on, and its result is kept."""
+        that has begun ends at its next part. If it has none it goes on, and its
+        result is kept."""
         with self._lock:
-            if call in self._futures and self._futures[call].cancel():
+            if call not in self._futures:
+                return
+            if self._futures[call].cancel():
                 del self._futures[call]
+            elif not self._futures[call].done():
+                self._cancelled.add(call)
 
     def close(self) -> None:
         """Ends the process; what waits is cancelled."""
@@ -110,11 +150,22 @@ class Runs:
             pickle.dump(call, process.stdin)
             process.stdin.flush()
             value = pickle.load(process.stdout)
+            while isinstance(value, Part):
+                with self._lock:
+                    self._parts[call] = value.value
+                    goes_on = call not in self._cancelled
+                pickle.dump(goes_on, process.stdin)
+                process.stdin.flush()
+                value = pickle.load(process.stdout)
         except (BrokenPipeError, EOFError, pickle.UnpicklingError):
             process.communicate()
             self._process = None
             message = "The process that trains has ended. Start again"
             raise GradebookError(message) from None
+        finally:
+            with self._lock:
+                self._parts.pop(call, None)
+                self._cancelled.discard(call)
         if isinstance(value, GradebookError):
             raise value
         return value

@@ -1,0 +1,10 @@
+"""`python -m gradebook.training transformer`: see transformer/command.py."""
+
+import sys
+
+from gradebook.training.transformer import command
+
+if __name__ == "__main__":
+    if sys.argv[1:2] != ["transformer"]:
+        sys.exit("python -m gradebook.training transformer [--help]")
+    sys.exit(command.run(sys.argv[2:]))

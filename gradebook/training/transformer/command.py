@@ -1,0 +1,195 @@
+"""`python -m gradebook.training transformer`: trains everything anew.
+
+It writes a file for each bug, and may be stopped at any time: what is finished is
+not trained again.
+"""
+
+import argparse
+import platform
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from gradebook.core.errors import GradebookError
+from gradebook.training.transformer import model
+from gradebook.training.transformer.experiments import experiment, experimented
+from gradebook.training.transformer.grpo import PROMPTS, Arm, Training
+from gradebook.training.transformer.model import Shape
+from gradebook.training.transformer.pretraining import pretrained, ship
+from gradebook.training.transformer.results import (
+    WORDS_AT,
+    Record,
+    Run,
+    read_arm,
+    read_pair,
+    write,
+    write_arm,
+)
+
+LOOK = 10
+"""Updates from one point of a curve to the next."""
+TOGETHER = 16
+"""Models that train as one at most. More save no time on a CPU, and what is stopped
+has to begin anew."""
+
+
+def main(arguments: Sequence[str]) -> None:
+    parser = argparse.ArgumentParser(
+        "python -m gradebook.training transformer",
+        description="Trains a transformer with both engines of each bug. On one core"
+        " of a CPU eight seeds take a minute or two for an arm and about ten minutes"
+        " before the first; a run that was stopped goes on with what is missing.",
+    )
+    parser.add_argument("--seeds", type=int, default=8)
+    parser.add_argument("--updates", type=int, default=100)
+    parser.add_argument("--layers", type=int, default=Shape.layers)
+    parser.add_argument("--width", type=int, default=Shape.width)
+    parser.add_argument("--folder", type=Path, default=Path("transformer"))
+    parser.add_argument("--device", default=_device())
+    parser.add_argument(
+        "--ship",
+        action="store_true",
+        help="put the pretrained weights into the package",
+    )
+    parser.add_argument("--prompts", type=int, default=PROMPTS, help="of an update")
+    about = "BUG, or BUG=DOSE, in this order; default all"
+    parser.add_argument("chosen", nargs="*", metavar="BUG[=DOSE]", help=about)
+    asked = parser.parse_args(arguments)
+    chosen = [*map(_chosen, asked.chosen or experimented())]
+    torch.set_flush_denormal(True)
+    asked.folder.mkdir(parents=True, exist_ok=True)
+    shape = Shape(asked.layers, asked.width)
+    start = _start(asked.folder, shape, asked.seeds, asked.device)
+    if asked.ship:
+        ship(start)
+    run = Run(
+        parameters=model.parameters(start),
+        layers=shape.layers,
+        width=shape.width,
+        seeds=asked.seeds,
+        prompts=asked.prompts,
+        updates=asked.updates,
+        device=_device_name(asked.device),
+        torch=torch.__version__,
+        date=datetime.now(UTC).date().isoformat(),
+    )
+    write(asked.folder / "run.json", asdict(run))
+    for bug, doses in chosen:
+        _train(bug, doses, asked, shape, start)
+    for bug, doses in chosen:
+        _report(bug, doses, asked)
+
+
+def _chosen(text: str) -> tuple[str, tuple[str, ...]]:
+    """A bug, and which of its doses. Raises GradebookError where there is none."""
+    bug, _, dose = text.partition("=")
+    its = experiment(bug)
+    return bug, (its.dose(dose).name,) if dose else its.names
+
+
+def _device() -> str:
+    return "cuda" if torch.cuda.is_available() else "cpu"
+
+
+def _device_name(device: str) -> str:
+    if device == "cuda":
+        return torch.cuda.get_device_name()
+    return f"CPU, {platform.machine()}"
+
+
+def _start(folder: Path, shape: Shape, seeds: int, device: str) -> dict[str, Tensor]:
+    """The pretrained weights of the folder, or new ones."""
+    path = folder / f"pretrained-{shape.layers}x{shape.width}-{seeds}.pt"
+    if not path.exists():
+        begun = time.monotonic()
+
+        def progress(step: int, rates: list[float]) -> None:
+            share = " ".join(f"{rate:.2f}" for rate in rates)
+            took = time.monotonic() - begun
+            print(f"pretraining, step {step}, {took:.0f} s: {share}", flush=True)
+
+        torch.save(pretrained(shape, range(seeds), device, progress), path)
+    return torch.load(path, map_location=device)
+
+
+Missing = tuple[str, str, str, Arm]
+"""The bug, the dose's name, the engine's name, and what is trained."""
+
+
+def arms_of(bug: str, doses: Sequence[str]) -> Iterator[Missing]:
+    """Each arm of the doses once, a correct run before the first that needs it."""
+    its, seen = experiment(bug), set()
+    for dose in doses:
+        owner, name = its.correct_of or bug, its.correct_name(dose)
+        if (owner, name) not in seen:
+            seen.add((owner, name))
+            shown = dose if owner == bug else experiment(owner).shown
+            arm = experiment(owner).correct_arm(shown)
+            yield owner, name, "correct", arm
+        yield bug, dose, "faulty", its.arm(dose)
+
+
+def _train(
+    bug: str,
+    doses: Sequence[str],
+    asked: argparse.Namespace,
+    shape: Shape,
+    start: dict[str, Tensor],
+) -> None:
+    missing = [
+        one for one in arms_of(bug, doses) if read_arm(asked.folder, *one[:3]) is None
+    ]
+    seeds = range(asked.seeds)
+    size = max(1, TOGETHER // asked.seeds)
+    while missing:
+        # All arms that train as one are given the same luck, the noise included.
+        now, missing = missing[:size], missing[size:]
+        noisy = max(arm.conditions.sampler for *_, arm in now)
+        assert all(arm.conditions.sampler == noisy for *_, arm in now)
+        arms = [arm for *_, arm in now]
+        training = Training(arms, start, shape, seeds, asked.prompts)
+        record = Record(training)
+        title = ", ".join(f"{owner} {engine} {name}" for owner, name, engine, _ in now)
+        for update in range(asked.updates + 1):
+            if update:
+                training.advance()
+            if update % LOOK == 0 or update == asked.updates:
+                record.look(update in WORDS_AT)
+            _bar(title, update, asked.updates)
+        for (owner, name, engine, _), trained in zip(now, record.trained()):
+            write_arm(asked.folder, owner, name, engine, trained)
+
+
+def _bar(title: str, update: int, updates: int) -> None:
+    done = 20 * update // updates
+    end = "\n" if update == updates else ""
+    bar = "#" * done + "." * (20 - done)
+    print(f"\r[{bar}] {update} of {updates}: {title}", end=end, flush=True)
+
+
+def _report(bug: str, doses: Sequence[str], asked: argparse.Namespace) -> None:
+    for dose in doses:
+        pair = read_pair(bug, dose, asked.folder)
+        if pair is None:
+            continue
+        found = pair.effect(asked.updates)
+        print(
+            f"{bug} {dose}: correct {found.correct:.3f}, faulty {found.faulty:.3f},"
+            f" difference {found.difference:+.3f} ± {found.half_width:.3f};"
+            f" faulty unfinished {pair.faulty.unfinished[-1]:.2f}"
+        )
+
+
+def run(arguments: Sequence[str]) -> int:
+    """The command, with an error in one line."""
+    try:
+        main(arguments)
+    except GradebookError as error:
+        print(error)
+        return 1
+    return 0

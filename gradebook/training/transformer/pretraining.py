@@ -1,0 +1,127 @@
+"""From random weights to a model that gets about half of the sums right.
+
+The model learns to write the texts of language.py. It is stopped early, at the
+first look at which ENOUGH of its answers to held-out prompts are right and
+end: what is left to learn is for reinforcement.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from gradebook.training.transformer import model
+from gradebook.training.transformer.language import (
+    ANSWER,
+    PROMPT,
+    Problem,
+    Texts,
+    is_success,
+    problems,
+)
+from gradebook.training.transformer.model import Shape, Weights
+
+ENOUGH = 0.4
+LOOK = 25
+"""Steps from one look to the next."""
+LONGEST_TRAINING = 3000
+TEXTS = 128
+"""Texts of a step."""
+LOOKED_AT = 256
+"""Held-out prompts of a look."""
+RATE, BETAS, WARM_UP = 1e-3, (0.9, 0.98), 50
+SHIPPED = Path(__file__).with_name("pretrained")
+SHIPPED_SEEDS = range(4)
+"""The seeds whose weights are shipped: a file each, float16, of a model of the usual
+Shape, its weights one after the other in the order of `initial`."""
+PAD = -1
+"""A target that the loss passes over."""
+
+
+def pretrained(
+    shape: Shape,
+    seeds: Sequence[int],
+    device: str = "cpu",
+    progress: Callable[[int, list[float]], object] = lambda step, rates: None,
+) -> dict[str, Tensor]:
+    """The weights of each seed as they were at its first look with ENOUGH, or after
+    the longest training. `progress` is told the step and each seed's success rate."""
+    start = model.initial(shape, seeds)
+    weights = {name: w.to(device).requires_grad_() for name, w in start.items()}
+    kept = {name: w.detach().clone() for name, w in weights.items()}
+    waiting = set(range(len(seeds)))
+    texts = [Texts(seed) for seed in seeds]
+    luck = [torch.Generator().manual_seed(seed) for seed in seeds]
+    adam = torch.optim.Adam(weights.values(), lr=RATE, betas=BETAS)
+    step = 0
+    while waiting and step < LONGEST_TRAINING:
+        step += 1
+        tokens = torch.tensor([_padded(each) for each in texts], device=device)
+        words, expected = tokens[..., :-1].clamp(min=0), tokens[..., PROMPT:]
+        after = model.logits(weights, shape, words)[:, :, PROMPT - 1 :]
+        loss = F.cross_entropy(
+            after.flatten(0, 2),
+            expected.flatten(),
+            ignore_index=PAD,
+            reduction="none",
+        ).view(len(seeds), -1)
+        counted = (expected != PAD).flatten(1).sum(-1)
+        adam.zero_grad()
+        (loss.sum(-1) / counted).sum().backward()
+        model.shorten([w.grad for w in weights.values() if w.grad is not None], 1.0)
+        adam.param_groups[0]["lr"] = RATE * min(1, step / WARM_UP)
+        adam.step()
+        if step % LOOK == 0:
+            rates = looked_at(weights, shape, luck)
+            progress(step, rates)
+            ready = {s for s in waiting if rates[s] >= ENOUGH}
+            last = waiting if step == LONGEST_TRAINING else ready
+            for seed in last:
+                for name, weight in weights.items():
+                    kept[name][seed] = weight.detach()[seed]
+            waiting -= ready
+    return kept
+
+
+def _padded(texts: Texts) -> list[list[int]]:
+    """A step's texts, each of PROMPT + ANSWER tokens."""
+    drawn = [texts.next() for _ in range(TEXTS)]
+    return [text + [PAD] * (PROMPT + ANSWER - len(text)) for text in drawn]
+
+
+def looked_at(
+    weights: Weights, shape: Shape, luck: Sequence[torch.Generator]
+) -> list[float]:
+    """The share of sampled answers to held-out prompts that are right and end, [M]."""
+    device = weights["words"].device
+    _, held_out = problems()
+    asked: list[Problem] = list(held_out[:LOOKED_AT])
+    prompts = torch.tensor([p.tokens for p in asked], device=device)
+    noise = torch.stack([model.gumbel_noise(g, len(asked)) for g in luck], 1)
+    prompts = prompts.expand(len(luck), -1, -1)
+    answers = model.sampled(weights, shape, prompts, noise.to(device)).tokens.tolist()
+    return [sum(map(is_success, asked, of_model)) / len(asked) for of_model in answers]
+
+
+def shipped_weights(seeds: Sequence[int]) -> dict[str, Tensor]:
+    """The pretrained weights of some of SHIPPED_SEEDS, float32 [S, ...]."""
+    models = [_read(SHIPPED / f"seed-{seed}.f16") for seed in seeds]
+    return {name: torch.stack([m[name] for m in models]) for name in models[0]}
+
+
+def _read(path: Path) -> dict[str, Tensor]:
+    every = torch.from_numpy(np.fromfile(path, "<f2").astype("f4"))
+    like = {name: w[0] for name, w in model.initial(Shape(), [0]).items()}
+    parts = every.split([weight.numel() for weight in like.values()])
+    return {name: part.view_as(like[name]) for name, part in zip(like, parts)}
+
+
+def ship(weights: Mapping[str, Tensor]) -> None:
+    """Writes the files of the first models of these weights."""
+    SHIPPED.mkdir(exist_ok=True)
+    for seed in SHIPPED_SEEDS:
+        flat = torch.cat([weight[seed].flatten() for weight in weights.values()])
+        flat.half().numpy().astype("<f2").tofile(SHIPPED / f"seed-{seed}.f16")
