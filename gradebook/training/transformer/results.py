@@ -153,10 +153,10 @@ def _read(path: Path) -> Any:
 class Record:
     """The curves of a training while it runs, an arm each."""
 
-    def __init__(self, training: Training, prompts: int = HELD_OUT) -> None:
+    def __init__(self, training: Training, prompts: int | None = None) -> None:
         self.training = training
         _, held_out = problems()
-        self.asked = held_out[:prompts]
+        self.asked = held_out[: prompts or HELD_OUT]
         self.updates: list[int] = []
         arms = range(len(training.arms))
         self.success: list[list[list[int]]] = [[] for _ in arms]  # [arm][point][S]
