@@ -74,7 +74,7 @@ OPENING = Step(
     answer=0,
     usual="It stays the same, as its own reward does.",
     why="An advantage reads like a score of the answer. It is a comparison:"
-    " the mean rises, so the first answer stands less far above it.",
+    " the mean rises, so the first answer is less far above it.",
     truth="It shrinks. With two successes the mean is 0.5, with three it is 0.75.",
     do="Drag that reward to 1, or type it. Then set all four to 1: every"
     " advantage is 0.",

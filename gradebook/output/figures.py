@@ -236,7 +236,7 @@ ASKS = {
     "counted": "does it count in its group's mean?",
     "group": "which rows are compared?",
     "baseline": "the mean of the rows that count",
-    "scale": "their standard deviation",
+    "scale": "what the distance is divided by",
     "standardized": "(score − baseline) / scale",
     "advantage": "the weight of the row's tokens",
     "trained": "do its tokens enter the loss?",
@@ -274,7 +274,7 @@ def map_file(base: str) -> str:
         "map.svg.jinja",
         title="Where advantage normalization goes wrong",
         subtitle=f"{len(BUGS)} bugs that were found in {len(by_trainer())} trainers for"
-        " language models, each at the stage that it breaks",
+        " language models, by the stage they break",
         stages=stages,
         width=2 * LEFT_EDGE + COLUMN * len(stages),
         height=pipe + 132,
@@ -283,6 +283,7 @@ def map_file(base: str) -> str:
         pipe=pipe,
         legend=[
             "a stage of the correct computation, the same on every page",
-            "a bug: the trainer computed this stage otherwise, usually without a crash",
+            "a bug: the trainer computed this stage differently,"
+            " usually without a crash",
         ],
     )

@@ -168,7 +168,7 @@ def test_a_tile_is_covered_until_its_question_is_answered(visit):
     found = tiles(home)
     assert marks_of(found["partial_groups"])[1] == 12
     assert all(marks_of(found[bug])[1] == 0 for bug in found if bug != "partial_groups")
-    assert f"1</b> of {len(gradebook.BUGS)} uncovered" in home.text
+    assert f"1</b> of {len(gradebook.BUGS)} revealed" in home.text
     assert "Predict the next bug: Double normalization" in home.text
     home.click("start-over")
     assert marks_of(tiles(home)["partial_groups"])[1] == 0

@@ -130,10 +130,10 @@ def test_a_bugs_page_asks_for_trainer_and_version(visit):
     assert "later versions where Normalization" not in page.text
     page.widget("affected-partial_groups").select("verl")
     page.run()
-    assert "**No sign of it in verl 0.9.1, on these batches.**" in page.text
+    assert "**verl 0.9.1 did not show it on the measured batches.**" in page.text
     assert f"Last seen in {last_seen('partial_groups')}" in page.text
     page.widget("affected-partial_groups-verl").select("0.4.1")
-    assert "**No sign of it in verl 0.4.1, on these batches.**" in page.run().text
+    assert "**verl 0.4.1 did not show it on the measured batches.**" in page.run().text
 
 
 def test_a_page_of_what_rewards_cannot_show_keeps_its_versions(visit):

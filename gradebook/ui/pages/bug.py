@@ -195,7 +195,7 @@ def _end(here: str) -> None:
     if following is not None:
         label = f"Next bug: {words.plain(load(following).title)}"
     with st.container(horizontal=True, key="the-end", vertical_alignment="center"):
-        count = f"<b>{len(done)} of {len(BUGS)}</b>uncovered"
+        count = f"<b>{len(done)} of {len(BUGS)}</b>revealed"
         st.html(f'<div class="gb-count">{count}</div>', width="content")
         st.html(f'<div class="gb-line" aria-hidden="true">{stops}</div>')
         if st.button(label, type="primary", key="next-bug"):

@@ -35,22 +35,22 @@ ALSO = {
     "trainers": "Trainers",
 }
 NOTE = (
-    '<p class="gb-note">Left: the settings are AReaL\'s. Above 1 the faulty advantage'
-    " is always −0.5, because the group's spread grows as fast as the distance from"
-    " its mean. Right: tables, not language models, trained in advance at 11 rewards"
-    " with 200 updates, Adam 0.05 and 16 seeds.</p>"
+    '<p class="gb-note">Left: AReaL\'s settings. Above 1 the faulty advantage stays at'
+    " −0.5, because the group's spread grows as fast as the distance from its mean."
+    " Right: the policies are tables, not language models. They were trained in"
+    " advance for 11 values of the reward (200 updates, Adam 0.05, 16 seeds).</p>"
 )
 _mount = st.components.v2.component("gradebook_home", js=stub("home"))
 
 
 def home() -> None:
     st.title(
-        "One unfinished answer can turn three right ones into mistakes.", anchor=False
+        "One unfinished answer can make training punish three right ones.", anchor=False
     )
     st.markdown(
-        "Row 3 is right too, but it never stopped. The trainer does not train it, but"
-        " its reward still counts in the group's mean. **Drag that reward below 1, and"
-        " the policy no longer collapses.**"
+        "Row 3 is also right, but it was cut off before it finished. The trainer does"
+        " not train on it, yet its reward still enters the group's mean. **Drag that"
+        " reward below 1, and the policy no longer collapses.**"
     )
     # The frame holds every setting, so a drag runs nothing here.
     progress = drafts.PROGRESS.get()
@@ -66,9 +66,9 @@ def home() -> None:
         download("The map as SVG", "gradebook-map.svg", drawing, type="tertiary")
         if progress.guesses:
             clear = partial(drafts.PROGRESS.put, drafts.Progress())
-            label, about = "Start over", "Covers every bug again."
+            label, about = "Start over", "Hides every answer again."
             st.button(label, "start-over", about, on_click=clear, type="tertiary")
-    st.markdown("Nothing you type leaves the machine that serves this page.")
+    st.markdown("What you type stays on the server that runs this page.")
 
 
 @cache
@@ -122,9 +122,9 @@ def _index(following: str | None) -> str:
     return (
         f"{_links(ways)}{NOTE}"
         '<div class="gb-index"><header>'
-        f"<h2>{len(BUGS)} bugs, each at the stage that it breaks</h2>"
-        f"<p><b>{len(done)}</b> of {len(BUGS)} uncovered</p>"
-        "<p>Predict what a bug does to the blue dots, and its picture fills in.</p>"
+        f"<h2>{len(BUGS)} bugs, by the stage they break</h2>"
+        f"<p><b>{len(done)}</b> of {len(BUGS)} revealed</p>"
+        "<p>Predict where a bug moves the blue dots, and its picture is filled in.</p>"
         '<input type="search" placeholder="Trainer, bug or stage"'
         ' aria-label="Find a bug by trainer, bug or stage">'
         f'</header><div class="stages">{stages}</div></div>{_links(ALSO)}'
@@ -143,7 +143,7 @@ def _tile(name: str, following: str | None) -> str:
     main, covered = load(name), drafts.covered(name)
     mark = "\u00a0←\u00a0next" if name == following else ""
     look = "covered" if covered else "open"
-    state = "not predicted yet" if covered else "uncovered"
+    state = "not predicted yet" if covered else "revealed"
     text = f"{main.title} {main.standing} {main.trainer} {name} {last_seen(name)}"
     picture, alt = thumbnail(name, covered)
     return (

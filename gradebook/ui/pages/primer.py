@@ -65,7 +65,7 @@ def four_rewards() -> None:
             less = f"({plain(mean)})" if mean < 0 else plain(mean)
             formula = f"({plain(reward)} − {less}) / {plain(scale)}"
             value = settled(advantage)
-            pushed = "up" if value > 0 else "down" if value < 0 else "neither way"
+            pushed = "up" if value > 0 else "down" if value < 0 else "not pushed"
             body.append([str(row), formula, signed(value), pushed])
         head = ["rollout", "(reward − mean) / deviation", "advantage", "pushed"]
         table(head, body, numbers=(1, 2))

@@ -125,7 +125,7 @@ def _bugs(draft: Draft) -> None:
 
 
 def _swapped(bugs: tuple[str, ...]) -> str:
-    """Which stages the bugs swap. GradebookError where they cannot act together."""
+    """Which stages the bugs swap. Raises GradebookError if they cannot be combined."""
     parts = swaps(bugs)
     if not bugs:
         return "No bug is chosen: both engines are the correct one."
@@ -140,7 +140,8 @@ def _swapped(bugs: tuple[str, ...]) -> str:
 
 
 def _kind(draft: Draft) -> str:
-    """Advantages, or with log-probabilities the gradient if asked for."""
+    """What the board shows: advantages, or the gradient if the batch has
+    log-probabilities and the learner chose it."""
     if "logp" not in draft.state.table.cells:
         return "sign"
     kind = draft.kind or draft.scenario.telltale.kind
@@ -161,7 +162,7 @@ def _kind(draft: Draft) -> str:
 
 
 def _settings(draft: Draft) -> None:
-    """Those that matter to the chosen bugs; folded, the others."""
+    """The settings that matter to the chosen bugs; the others are folded."""
     named = {*BASIC, *(name for bug in draft.state.bugs for name in load(bug).controls)}
     near = [name for name in draft.scenario.controls if name in named]
     far = [name for name in draft.scenario.controls if name not in named]

@@ -29,7 +29,7 @@ def session() -> None:
     st.markdown(
         f"A session takes {MINUTES} minutes, or as many as you have. It works"
         " for a team at one screen and for a room of learners. Ask first, let"
-        " everyone answer, then reveal: people remember what they predicted."
+        " everyone answer, then reveal. People remember what they predicted."
     )
     st.header("The room")
     bar.follow("session")
@@ -48,8 +48,8 @@ def session() -> None:
     st.header("Handouts")
     st.markdown(
         "One page for each bug, to print or to send: its claim, batch,"
-        " picture, formula, code and rule. Each is a single HTML file that"
-        " needs nothing else."
+        " picture, formula, code and rule. Each is one HTML file that"
+        " works offline."
     )
     with st.container(horizontal=True):
         for bug in bug_files():
@@ -110,8 +110,8 @@ def _lead(room: Room) -> None:
 
 def _own_link(room: Room) -> None:
     st.markdown(
-        "This browser leads again after a reload or a crash. Another one leads, too,"
-        " when you open your own link in it. Show the link to nobody."
+        "This browser leads again after a reload or a crash. To lead with another"
+        " browser as well, open your own link in it. Show the link to nobody."
     )
 
     def make() -> None:
@@ -136,7 +136,7 @@ def _settings(room: Room) -> None:
             value = time.time() + 60 * value if value else None
         seat.act("change", **{field: value})
 
-    label = "Locked: nobody new comes in"
+    label = "Locked: nobody new can join"
     st.toggle(label, key="room-locked", on_change=changed, args=("locked",))
     with st.container(horizontal=True):
         for label, least, most, field in (
@@ -156,7 +156,7 @@ STYLE = (
 
 def results(room: Room) -> "pd.DataFrame":
     """Each choice of each question, in the order of their reveals: the question,
-    the choice, its votes, and "yes" where it is the answer."""
+    the choice, its votes, and "yes" if it is the answer."""
     rows = []
     for name in room.revealed:
         step, counts = asked(name), room.counts[name]
@@ -171,10 +171,10 @@ def results(room: Room) -> "pd.DataFrame":
 def _results(room: Room) -> None:
     frame = results(room)
     if frame.empty:
-        st.markdown("The results of each question stand here after its reveal.")
+        st.markdown("Results appear here after each reveal.")
         return
     with pd.option_context("display.max_colwidth", None):
-        # Each question stands once, beside its choices.
+        # Show each question once, beside its choices.
         by_choice = frame.set_index(["question", "choice"])
         body = by_choice.to_html(border=0, index_names=False)
     for head in by_choice.index.names:  # pandas leaves their headings empty

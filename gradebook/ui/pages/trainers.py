@@ -45,9 +45,9 @@ def trainers() -> None:
     every = newest()
     dates = sorted({line["measured_on"] for line in every})
     st.markdown(
-        "What the advantage functions of released trainers compute. Each was cut"
-        " out of its wheel and run on small batches of rewards; nothing here is"
-        f" asserted. Newest measured releases, on {', '.join(dates)}."
+        "What the advantage functions of released trainers compute. Each function was"
+        " extracted from its wheel and run on small batches of rewards. Everything here"
+        f" was measured. Newest measured releases, on {', '.join(dates)}."
     )
     first, second, third = st.columns(3)
     names = list(dict.fromkeys(line["trainer"] for line in every))
@@ -115,7 +115,7 @@ def _cells(line: dict[str, Any]) -> dict[str, str]:
 
 
 def _strips(line: dict[str, Any]) -> dict[str, str]:
-    """What may change between releases, by its name on the page."""
+    """The values that may change between releases, by their names on the page."""
     laws = {TITLES[name]: MARKS[line["laws"][name]] for name in LAWS}
     settings = {title: minus(line[name]) or "–" for name, title in SETTINGS.items()}
     bugs = ", ".join(load(name).title for name in line["bugs"]) or "none seen"
@@ -166,7 +166,7 @@ def _batch(shown: dict[str, Any], line: dict[str, Any]) -> None:
 
 
 def _history(line: dict[str, Any]) -> None:
-    """Release by release what changed, and a strip for each law and setting."""
+    """What changed from release to release, and one line per law and setting."""
     key = line["package"], line["setting"]
     its = [each for each in measured() if (each["package"], each["setting"]) == key]
     measurements = {each["version"]: _strips(each) for each in its}

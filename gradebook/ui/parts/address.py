@@ -47,7 +47,7 @@ def bug_files() -> dict[str, Path]:
 
 
 def next_bug(after: str = "") -> str | None:
-    """The next bug that is not uncovered yet; None where all are."""
+    """The next bug that is not revealed yet; None if all are."""
     names = list(bug_files())
     start = names.index(after) + 1 if after in names else 0
     around = names[start:] + names[:start]

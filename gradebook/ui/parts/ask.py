@@ -88,8 +88,8 @@ def more() -> None:
             "Settings that the trainer was asked for, between commas",
             key="check-declared",
             placeholder="estimator=grpo, scale=group",
-            help="Some bugs give exactly another setting's correct numbers. With the"
-            " settings that were asked for, the check tells them apart.",
+            help="Some bugs give the numbers of another setting. If you say what you"
+            " asked for, the check can tell them apart.",
             **KEPT,
         )
         st.text_area(

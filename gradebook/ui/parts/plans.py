@@ -50,9 +50,8 @@ def plans() -> None:
         f"**{sum(step.minutes for step in steps)} minutes, {len(steps)} steps,"
         f" {counted(len(bugs), 'bug')}.** Each link opens the case with the faulty"
         " side covered. The presenter view has larger type and no menus: ←"
-        " and → go through the stages, and the space key reveals. The usual"
-        " answer is what most people would think first; that is our guess and"
-        " not from a survey."
+        " and → go through the stages, and the space key reveals. “Usual"
+        " answer” is our guess at what most people say first."
     )
     room = seat.here()
     revealed = room.revealed if room else []

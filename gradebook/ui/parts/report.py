@@ -51,7 +51,7 @@ def the_code(bug: Swap, scenario: Scenario) -> None:
     st.html(html)
     changes = (source for source in scenario.sources if source.commit)
     cites = cited(next(changes, scenario.sources[0]))
-    text = "This is the code that runs here, printed from its files. In the trainer: "
+    text = "This is the code that runs here. The change in the trainer: "
     st.container(key="code-note").markdown(text + cites)
 
 
@@ -71,7 +71,7 @@ def affected(scenario: Scenario) -> None:
     if not last_seen(bug):  # else it was measured above
         lines.append(f"- **Versions:** {words.plain(report.versions)}")
     lines += [
-        "- **Switched on by:** ",
+        "- **Settings that trigger it:** ",
         *(f"  - `{key}`" for key in report.keys),
         f"- **Where to look in your code:** {words.plain(report.look)}",
         f"- **Workaround:** {words.plain(report.workaround)}",
@@ -111,7 +111,7 @@ def cited(source: Source) -> str:
 
 ANSWERS = {
     "seen": "Yes, {} has it.",
-    "not seen on these batches": "No sign of it in {}, on these batches.",
+    "not seen on these batches": "{} did not show it on the measured batches.",
     "not measured": "Not known: {} was not measured.",
     "not measurable this way": "Not measured for {}.",
 }
@@ -123,8 +123,9 @@ def status(bug: str, package: str, version: str) -> tuple[str, str]:
     if not where:
         return (
             "not measurable this way",
-            "No measured release shows it. A probe gives groups of rewards, and most"
-            " such bugs need more. The report says which versions have it.",
+            "The probe passes only groups of rewards, and no measured release showed it"
+            " there. Most of these bugs need more input. The report says which versions"
+            " have it.",
         )
     release = (package, version)
     lines = [x for x in measured() if (x["package"], x["version"]) == release]

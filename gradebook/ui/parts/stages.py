@@ -177,9 +177,9 @@ def _influence(draft: Draft) -> None:
     )
     if coupling := law_check.couples_prompts(batch.settings):
         lead += (
-            " These settings compare rows of all prompts by design"
-            f" ({words.plain(coupling)}), so a leak is what “{names[1]}” adds to"
-            f" “{names[0]}”."
+            " These settings compare rows of different prompts by design"
+            f" ({words.plain(coupling)}). A leak is therefore only what the engine"
+            f" “{names[1]}” adds."
         )
     lead += (
         "\n\nA cell with + moves its row up, one with − moves it down, and a stronger"

@@ -36,7 +36,7 @@ export class Box {
       this.key = key;
     }
     if (box.verdict) {
-      const edited = "You edited the board; this is about the batch as it came.";
+      const edited = "You have edited the board. This verdict is about the original batch.";
       this.about.textContent = data.edited ? edited : "";
       return;
     }
@@ -81,8 +81,8 @@ export class Box {
       ? "The learners vote, and you reveal."
       : box.choices[0].place === null
         ? "Choose an answer."
-        : `Drag the empty diamond on row ${box.row} to where you think it goes, or choose.`;
-    return `${about}${drag} The blue dot: ${names[0]}.`;
+        : `Drag the empty diamond on row ${box.row} to your guess, or choose an answer.`;
+    return `${about}${drag} The blue dot is the value ${names[0]}.`;
   }
 
   verdict(box) {

@@ -78,7 +78,7 @@ export class Foot {
     const { data } = board;
     legend(board);
     const said = data.stale
-      ? `${data.stale} The marks are grey: they show the last good batch, before this.`
+      ? `${data.stale} The grey marks show the last batch that could be computed.`
       : data.summary;
     set(this.summary, { text: said, class: data.stale ? "summary wrong" : "summary" });
     const notes = data.notes.join(" ");

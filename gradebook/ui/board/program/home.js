@@ -16,7 +16,11 @@ const reward = (x) => 176 + 96 * x;
 const advantage = (x) => 498 + 88 * x;
 const update = (x) => 48 + 2.46 * x;
 const chance = (x) => 226 - 0.188 * x;
-const WAYS = ["pushes them down", "leaves them alone", "pushes them up, which happens to help"];
+const WAYS = [
+  ["pushes them down", ""],
+  ["leaves them alone", ""],
+  ["pushes them up", "; in this task that helps"],
+];
 const plain = (x) => (x / 1000).toFixed(3);
 
 export function draw({ data: [data], parentElement: root }) {
@@ -76,10 +80,10 @@ function build(root, data) {
   const curve = curves(right, data);
   const show = (stop, visited) => {
     const [correct, faulty] = stop.advantages;
-    const way = WAYS[Math.sign(faulty[0]) + 1];
+    const [way, remark] = WAYS[Math.sign(faulty[0]) + 1];
     heads[0].replaceChildren(
       ...numbers(signed(correct[0], 3), signed(faulty[0], 3)),
-      html("p", {}, "rows 0 to 2 are right; the bug ", html("b", { text: way })),
+      html("p", {}, "rows 0 to 2 are right; the bug ", html("b", { text: way }), remark),
     );
     heads[1].replaceChildren(
       ...numbers(plain(data.correct.at(-1)), plain(stop.mean.at(-1))),
@@ -92,7 +96,7 @@ function build(root, data) {
     );
     set(hand, {
       "aria-valuenow": stop.reward,
-      "aria-valuetext": `${stop.reward}: the bug ${way}`,
+      "aria-valuetext": `${stop.reward}: the bug ${way}${remark}`,
     });
     hand.style.left = `${(100 * reward(stop.reward)) / W}%`;
     rows(stop);
@@ -125,7 +129,7 @@ function board(left) {
     label(498, 16, "advantage", { ...middle, class: "strong" }),
     label(14, 36, "row"),
     label(48, 36, "prompt", { class: "roomy" }),
-    label(100, 36, "stopped?", { class: "roomy" }),
+    label(100, 36, "finished?", { class: "roomy" }),
   );
   const axis = (at, ticks) => {
     for (const tick of ticks)
@@ -147,7 +151,7 @@ function board(left) {
     left.append(
       label(20, y + 5, String(row)),
       label(58, y + 5, row < 4 ? "A" : "B"),
-      label(104, y + 5, row === 3 ? "never" : "yes", { class: row === 3 ? "strong" : "" }),
+      label(104, y + 5, row === 3 ? "no" : "yes", { class: row === 3 ? "strong" : "" }),
     );
     const parts = {
       link: svg("path", { class: "home-link" }),
@@ -184,7 +188,8 @@ function board(left) {
 function curves(right, { updates, correct }) {
   const line = (values) =>
     values.map((v, n) => `${n ? "L" : "M"}${update(updates[n])},${chance(v)}`).join("");
-  right.append(label(40, 16, "chance of success: two small policies, same luck, mean of 16 seeds"));
+  const title = "chance of success of two small policies (same random numbers, mean of 16 seeds)";
+  right.append(label(40, 16, title));
   for (const share of [0, 500, 1000])
     right.append(
       label(38, chance(share) + 4, String(share / 1000), { "text-anchor": "end" }),
@@ -198,7 +203,7 @@ function curves(right, { updates, correct }) {
     );
   for (const tick of [0, 50, 100, 150, 200])
     right.append(label(update(tick), 242, String(tick), middle));
-  const key = "updates \u00b7 thin: each seed \u00b7 grey: rewards that you tried before";
+  const key = "updates \u00b7 thin lines: single seeds \u00b7 grey: rewards you tried earlier";
   right.append(label(294, 263, key, middle));
   const seeds = svg("path", { class: "home-seeds" });
   const trace = svg("path", { class: "home-trace" });

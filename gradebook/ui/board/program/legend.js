@@ -54,7 +54,7 @@ function items({ data, causes: { times }, layout }) {
     const both = alike(causes);
     shown.push([
       both ? "both" : "bracket",
-      `rows compared with each other, at the ${data.baseline}`,
+      `compared with each other; the bracket is at the ${data.baseline}`,
     ]);
     if (!both && causes.length > 1) shown.push(["dashed", `the same, ${faulty}`]);
   }
@@ -64,7 +64,7 @@ function items({ data, causes: { times }, layout }) {
   }
   const says = causes.map((c) => c.say);
   if (says[0]?.includes("0")) shown.push(["hollow", data.hollow]);
-  if (says.length > 1 && says[0] !== says[1]) shown.push(["unlike", `${faulty} differs on this`]);
+  if (says.length > 1 && says[0] !== says[1]) shown.push(["unlike", "counted by one engine only"]);
   if (data.second) shown.push(["arrow", "second normalization"]);
   if (data.panels.some((p) => p.ghosts)) shown.push(["ghost", BEFORE]);
   return shown;

@@ -34,8 +34,10 @@ export class Path {
     this.key = key;
     const { row, stages, parts } = path;
     const at =
-      parts === null ? "is the same in both engines" : `parts at \`${stages[parts].name}\``;
-    const title = `Row ${row} ${data.covered ? "through the computation" : at}`;
+      parts === null
+        ? " is the same in both engines"
+        : `: the engines first differ at \`${stages[parts].name}\``;
+    const title = `Row ${row}${data.covered ? " through the computation" : at}`;
     this.title.replaceChildren(...prose(title));
     const each = Math.max(full / stages.length, LEAST);
     this.pipe.style.width = `${each * stages.length}px`;
@@ -47,7 +49,8 @@ export class Path {
     this.draw(path, each);
     if (this.parts !== parts) this.scroll.scrollLeft = each * (parts - 1);
     this.parts = parts;
-    this.note.textContent = parts > 1 ? "Up to here the row is the same in both engines." : "";
+    const before = "Up to here, both engines give this row the same values.";
+    this.note.textContent = parts > 1 ? before : "";
   }
 
   stage({ name, correct, faulty }, n, { parts, open }) {
