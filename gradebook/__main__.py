@@ -7,18 +7,20 @@ when they match another one, or are proved wrong; 2 for everything else.
 
 import argparse
 import importlib.util
+import json
 import os
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import NoReturn
+from pkgutil import resolve_name
+from typing import Any, NoReturn
 
 from gradebook.core import PROJECT
-from gradebook.core.errors import GradebookError
+from gradebook.core.errors import GradebookError, refuse
 from gradebook.logs.explore import failing_test
 from gradebook.logs.log import check_log, options_of, pairs
-from gradebook.logs.report import github, junit, printable, report, text
+from gradebook.logs.report import escaped, github, junit, printable, report, text
 from gradebook.output.takehome import bug_list, explain
 
 WRONG = 2
@@ -91,12 +93,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if options.command == "check":
             return _check(options)
         if options.command == "probe":
-            from gradebook.trainers.measure import probe_command
-
-            declared = pairs(options.declared.split(","), "declared")
-            return probe_command(
-                options.function, options.trainer, declared, options.format
-            )
+            return _probe(options)
         print(bug_list() if options.command == "bugs" else explain(options.bug))
         return 0
     except GradebookError as error:
@@ -156,6 +153,52 @@ def _check(options: argparse.Namespace) -> int:
     elif options.test:
         print("gradebook: no suspect, so no test", file=sys.stderr)
     return verdict.exit_code
+
+
+def _probe(options: argparse.Namespace) -> int:
+    """Probes a function, or those of an installed trainer, and prints what they
+    compute. Raises GradebookError for a function or a trainer that is not there."""
+    from gradebook.measure import package
+    from gradebook.trainers.probe import probe
+
+    declared = pairs(options.declared.split(","), "declared")
+    if bool(options.function) == bool(options.trainer):
+        raise refuse("MODULE:FUNCTION, or --trainer", "both or none", "probe")
+    if options.trainer and declared:
+        problem = "--declared, which a trainer's documentation says"
+        raise refuse("--trainer alone", problem, "probe")
+    if options.trainer:
+        probes = dict(package.probes_of_trainer(options.trainer))
+        if not probes:
+            known = f"a known, installed release of {', '.join(package.NAMES)}"
+            raise refuse(known, options.trainer, "--trainer")
+    else:
+        function = _named_function(options.function)
+        probes = {options.function: probe(function, declared)}
+    if options.format == "json":
+        print(json.dumps({name: result.to_dict() for name, result in probes.items()}))
+    elif options.format == "github":
+        for name, result in probes.items():
+            level = ("notice", "error", "warning")[result.exit_code]
+            print(f"::{level} title={escaped(name, ':,')}::{escaped(str(result))}")
+    else:
+        print("\n\n".join(f"{name}\n{result}" for name, result in probes.items()))
+    codes = {result.exit_code for result in probes.values()}
+    return 1 if 1 in codes else max(codes)
+
+
+def _named_function(name: str) -> Callable[..., Any]:
+    """The function `package.module:function`, looked for in the current folder first.
+    Raises GradebookError where it cannot be imported or called."""
+    sys.path.insert(0, "")
+    try:
+        function = resolve_name(name)
+    except Exception as error:  # its module may raise anything
+        problem = f"{name} ({error})"
+        raise refuse("package.module:function", problem, "probe") from None
+    if not callable(function):
+        raise refuse("package.module:function", f"{name} (no function)", "probe")
+    return function
 
 
 def _progress(share: float, steps: int) -> None:

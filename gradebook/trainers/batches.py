@@ -1,19 +1,12 @@
-"""The batches that a probe calls a function on, and rewards in the shapes that
-trainers take.
+"""The batches that a probe calls a function on.
 
 Each batch tells some computations apart that all others confuse. Random rewards are
 float32 numbers, the same in either precision; sums of those near 100 are rounded.
 """
 
-import math
-from collections.abc import Mapping, Sequence
-from types import SimpleNamespace
-from typing import Any
+from collections.abc import Mapping
 
-import numpy as np
-import torch
-
-from gradebook.trainers.child import Rewards, flat
+from gradebook.trainers.child import Rewards
 
 BATCHES: Mapping[str, Rewards] = {
     "equal groups": [
@@ -67,59 +60,3 @@ LAW_BATCHES = (
     "a missing reward",
 )
 """The batches that the laws change."""
-
-
-class Rows:
-    """A step's rewards in the shapes that trainers take.
-
-    groups     rewards by prompt: a number, None, or a list, one for each function
-    size       the configured group size: that of the largest group
-    functions  rewards [R, functions], NaN where one is missing
-    """
-
-    def __init__(
-        self,
-        groups: Rewards,
-        weights: Sequence[float] | None = None,
-        dtype: torch.dtype = torch.float32,
-    ) -> None:
-        self.groups, self.size = groups, max(map(len, groups))
-        self.prompt = [number for number, group in enumerate(groups) for _ in group]
-        rows = [r if isinstance(r, (list, tuple)) else [r] for r in flat(groups)]
-        each = [[math.nan if v is None else float(v) for v in row] for row in rows]
-        self.functions = torch.tensor(each, dtype=dtype)
-        self.weights = torch.tensor(weights or [1.0] * len(each[0]))
-
-    @property
-    def rewards(self) -> torch.Tensor:
-        """Rewards [R] of the one function."""
-        if self.functions.shape[1] > 1:
-            raise TypeError("one reward function")
-        return self.functions[:, 0]
-
-    def lists(self) -> list[list[float]]:
-        """Rewards by prompt, NaN where one is missing."""
-        return self.by_prompt(self.rewards.double().tolist())
-
-    def by_prompt(self, rows: Sequence[Any]) -> list[list[Any]]:
-        values = iter(rows)
-        return [[next(values) for _ in group] for group in self.groups]
-
-    def tokens(self) -> tuple[torch.Tensor, torch.Tensor, np.ndarray]:
-        """Rewards on the last of four tokens [R, 4], a full mask, prompts."""
-        scores = torch.zeros(len(self.prompt), 4, dtype=self.functions.dtype)
-        scores[:, -1] = self.rewards
-        mask = torch.ones(scores.shape, dtype=torch.int64)
-        return scores, mask, np.array(self.prompt)
-
-    def samples(self) -> list[list[SimpleNamespace]]:
-        """Each row as an object, by prompt, with what trainers keep of a rollout."""
-
-        def sample(reward: float) -> SimpleNamespace:
-            row = SimpleNamespace(reward=reward, action_mask=torch.ones(4), tools=None)
-            row.get_reward_value = lambda args: reward
-            row.messages_and_choices, row.exchanges = [], []
-            row.additional_histories = []
-            return row
-
-        return [[sample(reward) for reward in group] for group in self.lists()]

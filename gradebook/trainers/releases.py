@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 LAWS = tuple(law.__name__ for law in EIGHT)
 DATA = Path(__file__).with_name("measured.jsonl")
-"""One JSON object a line; `python -m gradebook.trainers measure` writes it."""
+"""One JSON object a line; `python -m gradebook.measure` writes it."""
 
 
 @lru_cache

@@ -1,5 +1,4 @@
-"""Functions that the tests probe, in a module that another process can load, and
-a file of a release that was never made."""
+"""Functions that the tests probe, in a module that another process can load."""
 
 import statistics
 import time
@@ -60,15 +59,3 @@ def forks_and_prints(groups):
 
 def gives_a_function(groups):
     return lambda: groups
-
-
-COSMOS_RL = """
-import numpy as np
-import not_installed_anywhere
-class GRPO:
-    def compute_advantage(self, rewards):
-        rewards = np.array(rewards).astype(np.float32)
-        if self.unbiased:
-            return (rewards - rewards.mean()).tolist()
-        return ((rewards - rewards.mean()) / (rewards.std() + 1e-6)).tolist()
-"""

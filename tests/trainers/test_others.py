@@ -16,8 +16,8 @@ import torch
 
 import gradebook
 from gradebook.logs.log import check_log
-from gradebook.trainers.cut import Module
-from gradebook.trainers.measure import files_of
+from gradebook.measure.cut import Module
+from gradebook.measure.package import files_of
 
 README = Path(gradebook.__file__).parent / "trainers" / "README.md"
 RECIPES = dict(

@@ -97,9 +97,9 @@ def trainers() -> None:
     st.caption(
         "Names and line numbers only; no trainer's code is shown or shipped."
         " Gradebook is not affiliated with any of these projects. To correct an"
-        " entry, change its adapter in gradebook/trainers/adapters.py and measure"
-        " again: python -m gradebook.trainers measure. A measurement says what a"
-        " function returned for these batches, and no more."
+        " entry, change its adapter in gradebook/measure/adapters.py and measure"
+        " again: python -m gradebook.measure. A measurement says what a function"
+        " returned for these batches, and no more."
     )
 
 

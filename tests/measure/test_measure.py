@@ -12,14 +12,15 @@ from pathlib import Path
 
 import pytest
 import torch
-from advantages import COSMOS_RL
 
 import gradebook
+from gradebook.__main__ import main
+from gradebook.measure.adapters import ADAPTERS
+from gradebook.measure.cut import Module, NotCut
+from gradebook.measure.package import files_of, lines
+from gradebook.measure.wheels import differences, fetch, pinned
 from gradebook.trainers import releases
-from gradebook.trainers.adapters import ADAPTERS
 from gradebook.trainers.child import flat
-from gradebook.trainers.cut import Module, NotCut
-from gradebook.trainers.measure import differences, fetch, files_of, lines, pinned
 from gradebook.trainers.releases import measured, newest
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "trainers.json.gz"
@@ -51,6 +52,17 @@ class Trainer:
         return advantages[local]
 """
 
+
+COSMOS_RL = """
+import numpy as np
+import not_installed_anywhere
+class GRPO:
+    def compute_advantage(self, rewards):
+        rewards = np.array(rewards).astype(np.float32)
+        if self.unbiased:
+            return (rewards - rewards.mean()).tolist()
+        return ((rewards - rewards.mean()) / (rewards.std() + 1e-6)).tolist()
+"""
 
 MODULE = Module("trainer.py", {"trainer.py": TRAINER}.get)
 
@@ -96,6 +108,26 @@ def test_statements_are_cut_between_two_names():
     assert cut.run(rewards=rewards)["advantages"].tolist() == [-1, 1]
     with pytest.raises(NotCut):
         MODULE.cut(".step", "rewards", "elsewhere")
+
+
+def test_the_command_probes_an_installed_trainer(tmp_path, capsys, monkeypatch):
+    about = tmp_path / "cosmos_rl-9.9.dist-info" / "METADATA"
+    code = tmp_path / "cosmos_rl/dispatcher/algo/grpo.py"
+    for file in (about, code):
+        file.parent.mkdir(parents=True)
+    about.write_text("Metadata-Version: 2.1\nName: cosmos-rl\nVersion: 9.9\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    code.write_text(COSMOS_RL)
+    assert main(["probe", "--trainer", "Cosmos-RL", "--format", "json"]) == 0
+    answers = json.loads(capsys.readouterr().out)
+    place = "cosmos-rl 9.9 cosmos_rl/dispatcher/algo/grpo.py:5"
+    biased = f"{place} [grpo, unbiased=False]"
+    assert [*answers] == [biased, f"{place} [grpo, unbiased=True]"]
+    assert answers[biased]["convention"]["eps"] == "1e-06"
+    code.write_text("import numpy as np")
+    assert main(["probe", "--trainer", "cosmos-rl"]) == 2
+    assert main(["probe", "--trainer", "SkyRL"]) == 2
+    assert capsys.readouterr().err.count("a known, installed release of") == 2
 
 
 @pytest.mark.long

@@ -3,8 +3,8 @@ and the releases that have them; no results. What cannot be cut is not measured.
 
 from functools import partial
 
-from gradebook.trainers import calls
-from gradebook.trainers.cut import Function
+from gradebook.measure import calls
+from gradebook.measure.cut import Function
 
 GRPO, RLOO, DR_GRPO = ({"estimator": name} for name in ("grpo", "rloo", "dr_grpo"))
 GROUP = {"baseline": "group_mean", "scale": "group_std", "eps": 1e-4}

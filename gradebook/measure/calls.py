@@ -5,14 +5,13 @@ settings, and gives advantages [R]."""
 import inspect
 from types import SimpleNamespace
 from typing import Any
-from unittest.mock import MagicMock
 
 import numpy as np
 import torch
 
-from gradebook.trainers.batches import Rows
+from gradebook.measure.cut import Cut, Silent, at
+from gradebook.measure.rows import Rows
 from gradebook.trainers.child import flat
-from gradebook.trainers.cut import Cut, at
 
 PARTS = "args accelerator model strategy rollout reward algo advantage kl_ctl"
 SIZES = "num_generations n_samples_per_prompt num_samples group_size"
@@ -35,8 +34,8 @@ USUAL: dict[str, Any] = {
     "advantage_estimator": "grpo",
     "multi_objective_aggregation": "sum_then_normalize",
     "reward_func_names": [],
-    "_metrics": MagicMock(),
-    "_logs": MagicMock(),
+    "_metrics": Silent(),
+    "_logs": Silent(),
 }
 """What the functions ask their trainers for, beside an adapter's settings."""
 
