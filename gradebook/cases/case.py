@@ -210,8 +210,8 @@ class Dispute(Part):
 
 @dataclass(frozen=True)
 class Affected(Part):
-    trainer: str
-    versions: str
+    """What switches the bug on, where to look for it, and what to do about it."""
+
     keys: Annotated[tuple[str, ...], between(1)]
     look: str
     workaround: str

@@ -16,9 +16,10 @@ from gradebook.cases import schema
 from gradebook.cases.scenario import FOLDER as SCENARIOS
 from gradebook.cases.scenario import PlainCase, Scenario, load
 from gradebook.core.batch import Batch
-from gradebook.core.errors import GradebookError
+from gradebook.core.errors import GradebookError, refuse
 
 FOLDER = SCENARIOS / "alarms"
+AlarmStatus = Literal["open", "closed", "answered", "disputed"]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -50,6 +51,8 @@ class Evidence(schema.Part):
 class Alarm(schema.Reported):
     """A report that looked like a bug and was none: the keys of its file, and its name.
 
+    trainer   the trainer, or several joined by ", "
+    status    what became of the report; `statuses` of each trainer if they differ
     teaser   one sentence that sets the scene, shown with the claim
     claim    what the report says is wrong
     verdict  why it is no bug
@@ -61,6 +64,9 @@ class Alarm(schema.Reported):
     """
 
     name: str
+    trainer: str
+    status: AlarmStatus
+    statuses: tuple[AlarmStatus, ...] = ()
     teaser: str
     claim: str
     verdict: str
@@ -74,6 +80,9 @@ class Alarm(schema.Reported):
 
     def __post_init__(self) -> None:
         schema.check_index("focus", self.focus, len(self.rows), "rows")
+        trainers = len(self.trainer.split(", "))
+        if self.statuses and len(self.statuses) != trainers:
+            raise refuse(f"{trainers} values", len(self.statuses), "statuses")
         for place, evidence in enumerate(self.evidence):
             try:
                 evidence.batch(self.batch())
@@ -82,6 +91,17 @@ class Alarm(schema.Reported):
 
     def batch(self) -> Batch:
         return self.rows.batch(self.settings)
+
+    @property
+    def is_disputed(self) -> bool:
+        return self.status == "disputed"
+
+    @property
+    def standing(self) -> str:
+        """'TRL · closed', or if statuses differ 'TRL closed · ms-swift open'."""
+        if not self.statuses:
+            return f"{self.trainer} · {self.status}"
+        return " · ".join(map(" ".join, zip(self.trainer.split(", "), self.statuses)))
 
 
 @cache
@@ -97,8 +117,8 @@ def alarms() -> tuple[Alarm, ...]:
 ROUNDS = 12
 """Reports of a game."""
 CHOICES = ("A bug", "Not a bug")
-AGREED = ("fixed", "open")
-"""The statuses of reports that nobody disputes."""
+UNSETTLED = ("disputed", "not confirmed")
+"""The states of reports that are not asked about as bugs."""
 
 
 @dataclass(frozen=True)
@@ -117,7 +137,7 @@ class Report:
     @property
     def truth(self) -> int | None:
         """The right answer, an index into CHOICES; None for a disputed report."""
-        if self.source.status == "disputed":
+        if self.source.is_disputed:
             return None
         return 0 if self.is_bug else 1
 
@@ -149,7 +169,11 @@ def game(seed: str) -> tuple[Report, ...]:
     def shuffled(kind: str, sources: Iterable[Scenario | Alarm]) -> list[Any]:
         return sorted(sources, key=lambda source: draw(seed, kind, source.name))
 
-    real = [case for case in map(load, BUGS) if case.status in AGREED]
+    real = [
+        case
+        for case in map(load, BUGS)
+        if all(one.state not in UNSETTLED for one in case.status)
+    ]
     bugs = ROUNDS // 2 + int(draw(seed, "share"), 16) % 3 - 1
     lures = shuffled("alarm", alarms())[: ROUNDS - bugs]
     chosen = shuffled("order", [*lures, *shuffled("bug", real)[:bugs]])

@@ -11,7 +11,8 @@ from pydantic import model_validator
 from gradebook.bugs import BUGS, Swap, swap, swaps
 from gradebook.cases import case as parts
 from gradebook.cases import schema
-from gradebook.cases.schema import BugName, Reported
+from gradebook.cases.schema import BugName
+from gradebook.cases.status import Tracked
 from gradebook.cases.table import Table
 from gradebook.core import PROJECT
 from gradebook.core.batch import Batch
@@ -26,15 +27,14 @@ Control = Annotated[str, schema.one_of(*SETTINGS, "padded_width")]
 KINDS = ("shows", "face", "hides")
 """Shows the bug, another face of it, or hides it; in teaching order."""
 FROM_MAIN = (
-    *("trainer", "status", "statuses", "sources", "status_note", "affected", "rule"),
-    *("controls", "telltale", "record", "engine_names", "dispute", "kin"),
-    *("lines", "drag"),
+    *("status", "sources", "affected", "rule", "controls", "telltale", "record"),
+    *("engine_names", "dispute", "kin", "lines", "drag"),
 )
 """What a variant may leave to its bug's main file."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Scenario(Reported):
+class Scenario(Tracked):
     """One batch that shows a bug, hides it, or shows another face of it: the keys of
     a scenario file, and its name and path.
 
@@ -68,7 +68,6 @@ class Scenario(Reported):
     focus: schema.Whole
     prediction: parts.Prediction
     expected: parts.Expected
-    status_note: str
     affected: parts.Affected
     rule: str
     controls: Annotated[tuple[Control, ...], schema.between(1)]
@@ -105,7 +104,6 @@ class Scenario(Reported):
         for key, values, of in (
             ("expected.correct", self.expected.correct, self.rows),
             ("expected.faulty", self.expected.faulty, self.rows),
-            ("statuses", self.statuses, self.trainers),
         ):
             if values and len(values) != len(of):
                 raise refuse(f"{len(of)} values", len(values), key)
@@ -195,7 +193,7 @@ def combinations() -> tuple[Scenario, ...]:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Bug(Swap, parts.Record, Reported):
+class Bug(Swap, parts.Record, Tracked):
     """A bug: its stage, functions and engine from gradebook/bugs, and from its scenario
     what is known of it, with the settings on its page."""
 
@@ -213,7 +211,7 @@ def bug(name: str) -> Bug:
     ('group', 'Partial groups')
     """
     stage, main = swap(name), load(name)
-    keys = ("controls", *(field.name for field in fields(Reported)))
+    keys = ("controls", *(field.name for field in fields(Tracked)))
     reported = {key: getattr(main, key) for key in keys}
     return Bug(**vars(stage), **vars(main.record), **reported)
 

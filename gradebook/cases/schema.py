@@ -10,7 +10,7 @@ import tomllib
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -118,7 +118,6 @@ Rows = Annotated[Table, PlainValidator(lambda rows: Table.of(read(SomeRows, rows
 """A table per rollout, all with the same keys."""
 SettingName = Annotated[str, one_of(*Settings().keys())]
 BugName = Annotated[str, one_of(*BUGS)]
-Status = Literal["fixed", "open", "closed", "disputed", "by design", "not confirmed"]
 SomeSettings = dict[SettingName, Any]
 SettingsTable = Annotated[
     Settings, PlainValidator(lambda table: Settings(**read(SomeSettings, table)))
@@ -139,25 +138,10 @@ class Source(Part):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Reported(Part):
-    """What a report is about: a trainer, or several joined by ", ", with the status in
-    each of them where they differ."""
+    """What a report is called, and where it was read."""
 
     title: str
-    trainer: str
-    status: Status
-    statuses: tuple[Status, ...] = ()
     sources: Annotated[tuple[Source, ...], between(1)]
-
-    @property
-    def trainers(self) -> tuple[str, ...]:
-        return tuple(self.trainer.split(", "))
-
-    @property
-    def standing(self) -> str:
-        """'AReaL · fixed', or where statuses differ 'slime fixed · miles open'."""
-        if not self.statuses:
-            return f"{self.trainer} · {self.status}"
-        return " · ".join(map(" ".join, zip(self.trainers, self.statuses)))
 
 
 @dataclass(frozen=True)

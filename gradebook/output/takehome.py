@@ -280,10 +280,13 @@ def _cell(value: Any) -> str:
 
 
 def bug_list() -> str:
-    """Every bug: its name, title, trainers, status and affected versions."""
+    """Every bug: its name and title, and for each trainer the state of its report."""
     return "\n\n".join(
         f"{name}: {bug(name).title} ({bug(name).standing})\n"
-        + _wrapped(load(name).affected.versions, "  affects: ")
+        + "\n".join(
+            _wrapped(f"{one.trainer} ({one.report}): {one.sentence}", "  ")
+            for one in bug(name).status
+        )
         for name in BUGS
     )
 
@@ -312,13 +315,15 @@ def explain(name: str) -> str:
     parts = [
         f"{record.title} ({record.standing})",
         _wrapped(case.claim),
-        _wrapped(case.status_note),
         f"The {panel.title}:",
         pd.DataFrame(columns).to_string(index=False),
         "\n".join(formula),
         _wrapped(case.telltale.text, "Tell-tale: "),
         _wrapped(case.rule, "Rule: "),
-        _wrapped(case.affected.versions, "Affected: "),
+        "\n".join(
+            _wrapped(f"{one.trainer} ({one.report}): {one.sentence}", "Status: ")
+            for one in case.status
+        ),
         _wrapped(case.affected.look, "Look for: "),
         _wrapped(case.affected.workaround, "Workaround: "),
         "\n".join(f"{s.label}: {s.url}" for s in case.sources),

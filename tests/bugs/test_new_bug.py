@@ -70,9 +70,6 @@ claim = "What goes wrong is told after the answer."
 teaser = "A scene is set before it."
 story = "One sentence. A second one. A third one."
 lesson = "Look at row 1."
-trainer = "Nobody"
-status = "open"
-status_note = "Made up."
 rule = "What is correct is computed."
 focus = 1
 controls = ["eps"]
@@ -82,9 +79,14 @@ rows = [{rows}]
 [settings]
 eps = 1e-9
 
-[affected]
+[[status]]
 trainer = "Nobody"
-versions = "all"
+report = "issue 1"
+state = "open"
+checked = [{{ version = "1.0", on = 2026-11-01, has_it = true }}]
+seen = 2026-11-02
+
+[affected]
 keys = ["world_size above 1"]
 look = "Search for the stage."
 workaround = "Use one process."

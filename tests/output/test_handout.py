@@ -53,7 +53,7 @@ def test_it_says_everything_a_reader_needs_and_brings_nothing_from_elsewhere(bug
         scenario.claim,
         scenario.story,
         scenario.rule,
-        scenario.status_note,
+        *(status.sentence for status in scenario.status),
         scenario.telltale.text,
         scenario.affected.look,
         scenario.affected.workaround,

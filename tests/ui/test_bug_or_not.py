@@ -26,7 +26,7 @@ def judge(page, right=True):
 
 def test_a_whole_game_ends_with_the_score(visit):
     page = visit(PAGE, seed=SEED)
-    assert not any(r.source.status == "disputed" for r in REPORTS)
+    assert not any(r.source.is_disputed for r in REPORTS)
     for at in range(len(REPORTS)):
         judge(page, right=at != 3)
     assert "11 of 12 right" in page.text
@@ -80,7 +80,7 @@ def test_an_alarm_shows_its_numbers_and_they_follow_the_board(visit):
 
 def test_a_disputed_report_is_not_scored(visit):
     reports = game("S10")
-    (at,) = (r.number for r in reports if r.source.status == "disputed")
+    (at,) = (r.number for r in reports if r.source.is_disputed)
     page = visit(PAGE, seed="S10", round=str(at + 1))
     page.click("quiz-1")
     assert "The report is disputed, so no answer is scored." in page.text

@@ -93,8 +93,8 @@ def test_a_page_names_its_report_and_prints_both_functions(unedited, bug):
     page, main, swapped = unedited(bug, bug), gradebook.load(bug), gradebook.bug(bug)
     assert page.app.title[0].value.replace("\\", "") == main.title
     assert main.sources[0].url in page.text
-    for status in main.statuses or (main.status,):
-        assert status in page.text
+    for status in main.status:
+        assert status.words in page.text
     assert f"def {swapped.stage}(" in page.text
     assert f"gradebook/bugs/{bug}.py" in page.text
     assert 'class="off-c"' in page.text or 'class="off-f"' in page.text

@@ -240,7 +240,8 @@ def sources(report: Report) -> None:
     source = report.source
     text = f"{words.plain(source.standing)}."
     if isinstance(source, Scenario):
-        text += f" {words.plain(source.status_note)}"
+        lines = (f"{one.trainer}: {one.sentence}" for one in source.status)
+        text += "".join(f"\n\n{words.plain(line)}" for line in lines)
     cites = "\n".join(f"- {cited(cite)}" for cite in source.sources)
     st.markdown(words.titled("The report", f"{text}\n\n{cites}", level=3))
     if isinstance(source, Scenario):

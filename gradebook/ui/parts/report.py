@@ -1,8 +1,9 @@
 """The report behind a bug: its status, the code of both engines, who is affected, and
 what can be taken home."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
+from typing import Any
 
 import streamlit as st
 
@@ -12,6 +13,7 @@ from gradebook.cases.link import encode, excess
 from gradebook.cases.scenario import Scenario
 from gradebook.cases.scenario import bug as record_of
 from gradebook.cases.schema import Source
+from gradebook.cases.status import Status
 from gradebook.output.takehome import csv, pytest_file, scenario_file
 from gradebook.trainers.releases import measured, newest
 from gradebook.ui.parts import words
@@ -26,8 +28,9 @@ def facts(scenario: Scenario) -> str:
     report = safe(source.label)
     if source.url:
         report = f'<a href="{safe(source.url)}" target="_blank">{report}</a>'
-    status = scenario.standing if scenario.statuses else scenario.status
-    return f"{report} · {safe(status)}"
+    # One trainer is named by its report.
+    first, *others = scenario.status
+    return f"{report} · {safe(scenario.standing if others else first.dated)}"
 
 
 def the_code(bug: Swap, scenario: Scenario) -> None:
@@ -67,15 +70,16 @@ def affected(scenario: Scenario) -> None:
         package, release = _release(f"affected-{bug}", likely)
         word, sentence = status(bug, package, release)
         st.markdown(f"**{ANSWERS[word].format(f'{package} {release}')}** {sentence}")
-    lines = [f"- **Trainer:** {words.plain(report.trainer)}"]
-    if not last_seen(bug):  # else it was measured above
-        lines.append(f"- **Versions:** {words.plain(report.versions)}")
-    lines += [
+    lines = [
+        *(
+            f"- **{words.plain(f'{one.trainer} ({one.report})')}:**"
+            f" {words.plain(one.sentence)}"
+            for one in scenario.status
+        ),
         "- **Settings that trigger it:** ",
         *(f"  - `{key}`" for key in report.keys),
         f"- **Where to look in your code:** {words.plain(report.look)}",
         f"- **Workaround:** {words.plain(report.workaround)}",
-        f"\n**Status.** {words.plain(scenario.status_note)}",
     ]
     sources = ["**Sources**\n", *(f"- {cited(source)}" for source in scenario.sources)]
     if scenario.kin:
@@ -106,47 +110,69 @@ def cited(source: Source) -> str:
     return f"{link}{commit}{note}"
 
 
-# Am I affected? What was measured of a bug, for a trainer and a version
+# Am I affected? What was measured of a bug, and what its report says
 
 
 ANSWERS = {
-    "seen": "Yes, {} has it.",
+    "has it": "Yes, {} has it.",
+    "reported": "Reported for {}.",
+    "fixed": "No, {} does not have it.",
     "not seen on these batches": "{} did not show it on the measured batches.",
     "not measured": "Not known: {} was not measured.",
-    "not measurable this way": "Not measured for {}.",
+    "not reported": "No report about {}.",
 }
 
 
 def status(bug: str, package: str, version: str) -> tuple[str, str]:
-    """One of the ANSWERS, and what it rests on. Never a neighbour's value."""
-    where = last_seen(bug)
-    if not where:
-        return (
-            "not measurable this way",
-            "The probe passes only groups of rewards, and no measured release showed it"
-            " there. Most of these bugs need more input. The report says which versions"
-            " have it.",
-        )
-    release = (package, version)
-    lines = [x for x in measured() if (x["package"], x["version"]) == release]
-    if not lines:
+    """One of the ANSWERS, and what it rests on: a measurement of this release that
+    shows the bug, else the report about this trainer, else a measurement without it.
+    A probe that shows nothing is weaker than a report: its batches are few."""
+    lines = [x for x in measured() if x["package"] == package]
+    trainers = {line["trainer"] for line in lines}
+    reports = [one for one in record_of(bug).status if one.trainer in trainers]
+    its = [line for line in lines if line["version"] == version]
+    shows = [line for line in its if bug in line["bugs"]]
+    said = "".join(f" The report: {one.dated}." for one in reports)
+    if shows:
+        return "has it", _ways(shows) + said
+    for one in reports:
+        for checked in one.checked:
+            if checked.version == version:
+                answer = "has it" if checked.has_it else "fixed"
+                return answer, f"{one.report}: {one.dated}. {checked}."
+    silent = ""
+    if its:
+        silent = f"{len(its)} functions were measured on {its[0]['measured_on']}."
+    for one in reports:
+        if one.state != "fixed":
+            note = f" {silent} None of their batches shows it." if silent else ""
+            return "reported", _about(one) + note
+    seen = f" Last seen in {where}." if (where := last_seen(bug)) else ""
+    if silent and where:
+        return "not seen on these batches", f"{silent}{said}{seen}"
+    if reports:
         command = f"`gradebook probe --trainer {package}`"
-        sentence = f"If it is installed, {command} measures it. Last seen in {where}."
-        return "not measured", sentence
-    date, shows = lines[0]["measured_on"], [x for x in lines if bug in x["bugs"]]
-    if not shows:
-        where = last_seen(bug, package) or where
-        sentence = f"{len(lines)} functions were measured on {date}."
-        return "not seen on these batches", f"{sentence} Last seen in {where}."
+        hint = f" If it is installed, {command} measures it." if where else ""
+        return "not measured", _about(reports[0]) + hint
+    if where:
+        return "not measured", seen.strip()
+    others = ", ".join(record_of(bug).trainers)
+    return "not reported", f"The bug was reported for {others}. A probe cannot show it."
+
+
+def _ways(shows: Sequence[Mapping[str, Any]]) -> str:
+    """When a release was measured, and the settings that reach the bug."""
     defaults = {line["reached"] for line in shows if line["default"]}
     ways = [
         f"`{way}` ({'the default' if way in defaults else 'opt-in'})"
         for way in dict.fromkeys(line["reached"] for line in shows)
     ]
-    sentence = f"Measured on {date}, with {'; '.join(ways)}."
-    if "fixed" in record_of(bug).status:
-        sentence += " The report is marked fixed; this release shows it."
-    return "seen", sentence
+    return f"Measured on {shows[0]['measured_on']}, with {'; '.join(ways)}."
+
+
+def _about(one: Status) -> str:
+    """The report of one trainer, without its note."""
+    return f"{one.report}: {one.dated}. {one.versions}"
 
 
 def last_seen(bug: str, package: str = "") -> str:

@@ -210,7 +210,7 @@ def _influence(draft: Draft) -> None:
 
 def _laws(draft: Draft) -> None:
     record, batch = record_of(draft.swap.name), draft.comparison.batch
-    note = " (disputed)" if record.status == "disputed" else ""
+    note = " (disputed)" if record.is_disputed else ""
     marks, body = {law_check.HOLDS: "✓ ", law_check.BROKEN: "✗ "}, []
     for name in dict.fromkeys([*record.laws, *(law.__name__ for law in EIGHT)]):
         line = [law_check.words(name) + note * (name in record.laws)]
