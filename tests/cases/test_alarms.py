@@ -6,7 +6,7 @@ import re
 import pytest
 
 import gradebook
-from gradebook.cases.reports import UNSETTLED, FOLDER, ROUNDS, Alarm, alarms, game
+from gradebook.cases.reports import FOLDER, ROUNDS, UNSETTLED, Alarm, alarms, game
 from gradebook.cases.scenario import names
 from gradebook.cases.schema import read_part
 from gradebook.core.errors import GradebookError
