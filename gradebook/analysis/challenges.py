@@ -203,18 +203,19 @@ def missing_of(condition: case.Condition, attempt: Attempt) -> str:
     differs = both.differs(condition.of)
     if any(differs[row] for row in rows_of(condition.rows, batch)):
         return ""
-    return f"None of these rows has another faulty {condition.of}."
+    return f"Both engines give these rows the same {condition.of}."
 
 
 # What differs between two states of one scenario, and what may differ
 
 
 class Changes(NamedTuple):
-    """What differs, by value: 100 and 100.0 are the same.
+    """What differs between two states. Values are compared: 100 and 100.0 are equal.
 
-    cells      (row, column) of each cell
-    came_from  the number that each row had before, None for a new row
-    removed    how many rows are gone
+    cells      (row, column) of each changed cell
+    settings   names of the changed settings
+    came_from  each row's number before the change; None for a new row
+    removed    how many rows were removed
     """
 
     cells: set[tuple[int, str]]
@@ -243,8 +244,9 @@ def changes(before: State, now: State) -> Changes:
 
 
 def matched(old: list[str], new: list[str]) -> tuple[int | None, ...]:
-    """The place that each new row had: by value in another order, by position where
-    cells changed, and else by the longest runs of rows that stayed."""
+    """The old place of each new row, None if it is new. Rows that were only reordered
+    are matched by value. If cells changed, rows are matched by position; if rows were
+    added or removed, by the longest runs of equal rows."""
     places = range(len(new))
     came: list[int | None] = [*places]
     if sorted(old) == sorted(new):
@@ -261,7 +263,7 @@ def matched(old: list[str], new: list[str]) -> tuple[int | None, ...]:
 
 
 def overstepped(edits: case.Edits, made: Changes) -> str:
-    """What was edited beyond what may be, in one sentence; "" if nothing."""
+    """Which edit the challenge does not allow, in one sentence; "" if there is none."""
     added = made.came_from.count(None)
     kept = [row for row in made.came_from if row is not None]
     within = (
@@ -273,13 +275,13 @@ def overstepped(edits: case.Edits, made: Changes) -> str:
         and all({"any", name} & {*edits.columns} for _, name in made.cells)
     )
     if not within:
-        return "Something else was edited."
+        return "There is an edit that this challenge does not allow."
     count = len(made.cells) + len(made.settings) + added + made.removed
     return f"There are {count} edits." if 0 < edits.most < count else ""
 
 
 def allowed(edits: case.Edits) -> str:
-    """What may be edited, as a list after "Allowed:"."""
+    """What a challenge allows, as a list after "Allowed:"."""
     cells = " and ".join(edits.columns).replace("any", "any cell")
     if edits.columns and edits.rows:
         cells += f" of {listed([*edits.rows])}"

@@ -60,7 +60,7 @@ class Step:
 
     @property
     def question(self) -> str:
-        """The name of its question in a room."""
+        """The name of the step's question in a room."""
         return TRAINING + self.bug if self.trains else self.scenario or self.page
 
 
@@ -72,8 +72,8 @@ OPENING = Step(
     " advantage of the first when the second earns 1 as well?",
     choices=("It shrinks", "It stays the same", "It grows"),
     answer=0,
-    usual="It stays the same, as its own reward does.",
-    why="An advantage reads like a score of the answer. It is a comparison:"
+    usual="It stays the same, because its own reward does.",
+    why="An advantage looks like a score of the answer. But it is a comparison:"
     " the mean rises, so the first answer is less far above it.",
     truth="It shrinks. With two successes the mean is 0.5, with three it is 0.75.",
     do="Drag that reward to 1, or type it. Then set all four to 1: every"
@@ -91,9 +91,9 @@ CLOSING = Step(
     why="A test batch tends to be tidy: full groups, equal lengths, every row"
     " finished and none rejected. A tidy batch hides these bugs.",
     truth="A tidy batch proves nothing here. The page of each bug says where"
-    " to look in the code and which setting turns it on.",
-    do="Everyone looks up the trainer in use, reads “am I affected?” on the"
-    " page of a bug that it shows, and takes the handout of one bug along.",
+    " to look in the code and which settings trigger it.",
+    do="Everyone looks up their own trainer, reads “Am I affected?” on the page"
+    " of a bug that it shows, and keeps the handout of one bug.",
 )
 
 

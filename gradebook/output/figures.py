@@ -197,7 +197,7 @@ class Shown(Comparison):
             differs = any(whole.differs)
             stages.append({"name": stage, "differs": differs, "cells": cells})
         first = next(iter(self.diverging), "")
-        lead = f"The engines part at the stage {first}. " if first else ""
+        lead = f"The engines first differ at the stage {first}. " if first else ""
         return rendered(
             "notebook.html.jinja",
             summary=lead + panels.summary(telling(self)),

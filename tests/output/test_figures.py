@@ -229,7 +229,7 @@ def test_a_comparison_shows_verdict_rows_and_stages():
     text = both._repr_html_()
     # The scenario's numbers, worked out by hand: row 10 is +1 and -0.480.
     assert "<b>+1.000 → −0.480</b>" in text
-    assert "The engines part at the stage group." in text
+    assert "The engines first differ at the stage group." in text
     assert "<svg" in text and "FLIP" in text
     assert "<script" not in text
     text = gradebook.figures.stage_figure(both, "advantage", 10)._repr_html_()

@@ -119,7 +119,9 @@ def test_a_setting_of_a_link_that_has_no_field_is_named(visit):
     assert "without a field" not in page.text
     settings = replace(draft.state.settings, reward_clip=1.0, group_size=2)
     draft.edit(settings=settings)
-    assert "Set without a field here: Reward clip 1." in page.run().text
+    assert (
+        "Changed by the link, without a field here: Reward clip 1." in page.run().text
+    )
 
 
 # The reports' own controls

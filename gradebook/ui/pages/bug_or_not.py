@@ -162,7 +162,7 @@ def _result(game: Quiz, standing: Standing | None) -> None:
     if standing and not standing.leads:
         return
     with st.container(horizontal=True):
-        label, new = f"Play {ROUNDS} others", keys.QUIZ.drop
+        label, new = f"Play {ROUNDS} other reports", keys.QUIZ.drop
         st.button(label, "quiz-again", on_click=new, type="primary")
         back = partial(setattr, game, "at", 0)
         st.button("Look at them again", "quiz-back", on_click=back)

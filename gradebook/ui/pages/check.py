@@ -45,9 +45,9 @@ CHOSEN = "check-step"
 def check_page() -> None:
     st.title("Check your run")
     st.markdown(
-        "What computes the advantages in your log, and is it what you configured?"
-        " Drop a log with a row for each rollout: prompt, reward and advantage. It"
-        " stays on the machine that serves this page."
+        "Which computation produced the advantages in your log, and is it the one that"
+        " you configured? Drop a log with one row per rollout: prompt, reward and"
+        " advantage. It stays on the server that runs this page."
     )
     ask.log()
     checking = keys.CHECKING.get()
@@ -93,7 +93,7 @@ def _verdict(checking: Checking, verdict: Verdict) -> None:
     has_steps = len(verdict.frame) > 0
     if len(verdict.what_if):
         st.markdown(
-            "### What each engine would compute\n\nThe rewards alone tell where a bug"
+            "### What each engine would compute\n\nThe rewards alone show where a bug"
             " would change the advantages of these rows, if the trainer had it.\n\n"
             + _listed(explore.sentences(verdict.what_if))
         )

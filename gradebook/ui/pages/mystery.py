@@ -42,7 +42,7 @@ HINTS = {
 WRONG = 3
 """What a wrong name costs, in edits."""
 COVER: dict[str, Any] = {
-    "summary": "The trainer's advantages for this batch. You see nothing else of it.",
+    "summary": "The trainer's advantages for this batch. Everything else is hidden.",
     "names": ["the trainer", ""],
     "unnamed": True,
     "causes": [],

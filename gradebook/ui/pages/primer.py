@@ -57,7 +57,9 @@ def four_rewards() -> None:
     )
     with right, below(draft, "primer-table"):
         if wrong:
-            st.markdown("**Before: the last rewards that were numbers.**")
+            st.markdown(
+                "**These numbers belong to the last rewards that could be read.**"
+            )
         trace, body = both.correct, []
         columns = (both.batch.reward, trace.baseline, trace.scale, trace.advantage)
         numbers = zip(*(column.tolist() for column in columns))

@@ -19,18 +19,19 @@ CUSTOM = "custom"
 
 
 def switches(draft: Draft) -> None:
-    """Every control of the case, and what a link changed without one."""
+    """Every control of the case, and the settings without a control that a link
+    changed."""
     names, now = draft.scenario.controls, draft.state.settings
     settings(draft, names)
     fields = {*names, *(OF_ESTIMATOR if "estimator" in names else ())}
     unseen = [n for n in changed(draft) if n not in fields]
     if unseen:
         text = ", ".join(f"{title(name)} {as_text(now[name])}" for name in unseen)
-        st.markdown(f"Set without a field here: {words.plain(text)}.")
+        st.markdown(f"Changed by the link, without a field here: {words.plain(text)}.")
 
 
 def settings(draft: Draft, names: Sequence[str], across: int = 3) -> None:
-    """The settings of these names as fields, at most `across` in a line."""
+    """One field per setting in `names`, at most `across` in a line."""
     lines = -(-len(names) // across)
     for line in range(lines):
         parts = st.columns(-(-len(names) // lines), vertical_alignment="bottom")
