@@ -67,7 +67,7 @@ def test_every_bug_has_three_or_more(bug):
 
 # What may be edited
 
-ELSE = "Something else was edited."
+ELSE = "There is an edit that this challenge does not allow."
 A_ROW = Change(add_row={"prompt": "A", "reward": 1.0, "eos": True, "mask": [1, 0, 0]})
 DDOF, SWAPPED = Change(setting="ddof", value=0), Change(order=(1, 0))
 ALWAYS = {"kind": "bounds", "of": "rows", "rows": "all", "least": 0}
