@@ -21,7 +21,7 @@ from gradebook.core.errors import GradebookError, refuse
 from gradebook.logs.explore import failing_test
 from gradebook.logs.log import check_log, options_of, pairs
 from gradebook.logs.report import escaped, github, junit, printable, report, text
-from gradebook.output.takehome import bug_list, explain
+from gradebook.output.terminal import bug_list, explain
 
 WRONG = 2
 

@@ -23,7 +23,7 @@ from gradebook.logs.judging.reading import Asked, Reading
 from gradebook.logs.judging.suspects import Suspect, compute
 from gradebook.logs.judging.verdict import Verdict
 from gradebook.logs.logged_steps import LoggedSteps
-from gradebook.output.takehome import pytest_file
+from gradebook.output.pytest_file import pytest_file
 
 ROWS = 64
 """Rows that a page shows of a step, unless asked for more."""

@@ -62,10 +62,10 @@ training/environments.py | late = 2 * failure | late = failure | training/test_c
 training/train.py | .abs() <= math.log(REJECTED) | .abs() >= math.log(REJECTED) | training/test_consequences.py
 output/panels.py | sizes[-1] > SQUASHED * sizes[len(sizes) // 2] | sizes[-1] > SQUASHED * sizes[0] | output/test_figures.py
 output/panels.py | math.copysign(math.log10(1 + abs(value)), value) | math.log10(1 + abs(value)) | output/test_figures.py
-output/takehome.py | return FORMULA.sub | return re.compile("$^").sub | output/test_export.py
+output/csv_file.py | return FORMULA.sub | return re.compile("$^").sub | output/test_export.py
 output/rendering.py | text = json.dumps(value, ensure_ascii=False) | text = json.dumps(value) | output/test_export.py
-output/takehome.py | [wrong, right] if differs else [right, wrong] | [right, wrong] if differs else [wrong, right] | output/test_export.py
-output/takehome.py | tolerance = min(LOOSE, wrong / 10) if catches else LOOSE | tolerance = LOOSE | output/test_pytest_file.py
+output/scenario_file.py | [wrong, right] if differs else [right, wrong] | [right, wrong] if differs else [wrong, right] | output/test_export.py
+output/pytest_file.py | tolerance = min(LOOSE, wrong / 10) if catches else LOOSE | tolerance = LOOSE | output/test_pytest_file.py
 logs/report.py | f"%{ord(c):02X}" | f"%{ord(c):03X}" | logs/test_check_cli.py
 logs/report.py | {0: "", 1: "failure", 2: partly} | {0: "", 1: partly, 2: "failure"} | logs/test_check_cli.py
 logs/read/columns.py | np.where(flags == keeps, whole, flags * 0) | np.where(flags != keeps, whole, flags * 0) | logs/test_asks.py

@@ -12,7 +12,7 @@ from conftest import Reader, Tabs
 from one_a_stage import BY_STAGE
 from playwright.sync_api import expect
 
-from gradebook.output.takehome import handout
+from gradebook.output.handout import handout
 
 WCAG = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
 BUG = BY_STAGE["group"]

@@ -190,7 +190,10 @@ from gradebook.cases.state import start
 from gradebook.classroom.plan import plan
 from gradebook.logs.log import check_log
 from gradebook.logs.read.files import Source
-from gradebook.output.takehome import csv, handout, pytest_file, scenario_file
+from gradebook.output.csv_file import csv_file
+from gradebook.output.handout import handout
+from gradebook.output.pytest_file import pytest_file
+from gradebook.output.scenario_file import scenario_file
 
 sys.path.insert(0, "tests")
 from conftest import Visit
@@ -220,7 +223,7 @@ def told(name):
         "sandbox": f"sandbox-{name}" in starts(),
         "link": decode(encode(state, True)).state == state,
         "plan": [s.minutes for s in plan([name]) if s.scenario == name],
-        "csv": csv(state),
+        "csv": csv_file(state),
         "scenario file": scenario_file(state),
         "pytest": pytest_file(state, "https://example.org"),
         "handout": handout(name),

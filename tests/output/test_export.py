@@ -17,8 +17,9 @@ from gradebook.cases.scenario import FOLDER, case, names, starts
 from gradebook.cases.state import start
 from gradebook.cases.table import Table
 from gradebook.core.errors import GradebookError
-from gradebook.output.takehome import csv as csv_file
-from gradebook.output.takehome import pytest_file, scenario_file
+from gradebook.output.csv_file import csv_file
+from gradebook.output.pytest_file import pytest_file
+from gradebook.output.scenario_file import scenario_file
 
 # CSV
 

@@ -8,8 +8,8 @@ import pytest
 
 import gradebook
 from gradebook.cases.table import Table
-from gradebook.output import takehome
-from gradebook.output.takehome import handout
+from gradebook.output import handout as handouts
+from gradebook.output.handout import handout
 
 VOID = {"meta", "br"}
 
@@ -87,7 +87,7 @@ def test_what_a_scenario_says_is_escaped(monkeypatch):
     rows = Table.of_columns({"prompt": [evil] * len(main.rows)}, main.rows.cells)
     source = replace(main.sources[0], url="javascript:alert(1)", note=evil)
     changed = replace(main, title=evil, claim=evil, rows=rows, sources=(source,))
-    monkeypatch.setattr(takehome, "load", lambda _: changed)
+    monkeypatch.setattr(handouts, "load", lambda _: changed)
     text = handout("partial_groups")
     page = Page(text)
     assert "script" not in {tag for tag, _ in page.tags}

@@ -17,7 +17,7 @@ from gradebook.analysis.comparison import compared
 from gradebook.cases.scenario import case, names
 from gradebook.cases.state import start
 from gradebook.cases.table import Table
-from gradebook.output.takehome import pytest_file
+from gradebook.output.pytest_file import pytest_file
 
 EDITS = 3
 

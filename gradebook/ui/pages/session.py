@@ -14,7 +14,7 @@ from gradebook.classroom.room import LENGTH
 from gradebook.classroom.store import MOST_SEATS, Room
 from gradebook.core.formatting import minus
 from gradebook.core.lazy_pandas import pd
-from gradebook.output.takehome import handout
+from gradebook.output.handout import handout
 from gradebook.ui import keys
 from gradebook.ui.parts import words
 from gradebook.ui.parts.address import bug_files, page_link, whole

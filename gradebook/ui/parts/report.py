@@ -14,7 +14,9 @@ from gradebook.cases.scenario import Scenario
 from gradebook.cases.scenario import bug as record_of
 from gradebook.cases.schema import Source
 from gradebook.cases.status import Status
-from gradebook.output.takehome import csv, pytest_file, scenario_file
+from gradebook.output.csv_file import csv_file
+from gradebook.output.pytest_file import pytest_file
+from gradebook.output.scenario_file import scenario_file
 from gradebook.trainers.releases import measured, newest
 from gradebook.ui.parts import words
 from gradebook.ui.parts.address import whole
@@ -228,7 +230,7 @@ def take_home(draft: Draft) -> None:
             test, case = f"test_{name}.py", f"{state.bug}-mine.toml"
             download("pytest file", test, partial(pytest_file, state, link))
             download("Scenario file", case, partial(scenario_file, state))
-        download("CSV", f"{name}.csv", partial(csv, state))
+        download("CSV", f"{name}.csv", partial(csv_file, state))
     text += " The **CSV** holds every stage of both engines. The board itself saves as"
     st.markdown(f"{text} SVG or PNG.")
     if too_long := excess(query):

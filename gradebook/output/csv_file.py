@@ -1,0 +1,51 @@
+"""A state as CSV: a table, no cell of which a spreadsheet computes."""
+
+import re
+from typing import Any
+
+from torch import Tensor
+
+from gradebook.analysis.comparison import ROW_STAGES, compared
+from gradebook.cases.state import State
+from gradebook.core.columns import of_kind
+from gradebook.core.lazy_pandas import pd
+
+FORMULA = re.compile(r"(^|[;\t\r\n])(\s*)([=+\-@\t\r＝＋－＠])")
+"""Where a spreadsheet would begin to compute; after separators too, since
+some read a semicolon as one."""
+
+
+def csv_file(state: State) -> str:
+    """The batch and every stage of both engines, one row a rollout. An empty cell is
+    no value. Raises GradebookError where the batch cannot be read."""
+    comparison, typed = compared(state), state.table.values()
+    batch = comparison.batch
+    columns: dict[str, Any] = {"row": range(batch.rows), "prompt": typed["prompt"]}
+    for name in ("reward", "eos", "step", "steps", "kept_steps"):
+        columns[name] = getattr(batch, name).tolist()
+    per_token = of_kind("tokens", "list")
+    columns |= {n: v for n, v in typed.items() if n not in (*columns, *per_token)}
+    columns |= _by_token("t", batch.mask)
+    columns |= _by_token("logp_t", batch.logp) | _by_token("ref_logp_t", batch.ref_logp)
+    sides = {"correct": comparison.correct, "faulty": comparison.faulty}
+    for stage in ROW_STAGES:
+        for side, trace in sides.items():
+            columns[f"{side}_{stage}"] = getattr(trace, stage).tolist()
+    for side, trace in sides.items():
+        columns |= _by_token(f"{side}_policy_gradient_t", trace.policy_gradient)
+        columns |= _by_token(f"{side}_kl_gradient_t", trace.kl_gradient)
+        if trace.loss is not None:
+            columns[f"{side}_loss_of_the_batch"] = float(trace.loss)
+    return pd.DataFrame(columns).map(_safe).to_csv(index=False)
+
+
+def _by_token(stem: str, values: Tensor | None) -> dict[str, list[Any]]:
+    lists = [] if values is None else values.T.tolist()
+    return {f"{stem}{t + 1}": cells for t, cells in enumerate(lists)}
+
+
+def _safe(value: Any) -> Any:
+    if isinstance(value, str):
+        text = value.encode("utf-8", "replace").decode()
+        return FORMULA.sub(r"\1\2'\3", text)
+    return int(value) if isinstance(value, bool) else value

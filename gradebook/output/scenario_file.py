@@ -1,0 +1,60 @@
+"""A state as a scenario file, which a page opens as one of its cases."""
+
+import hashlib
+import math
+from typing import Any
+
+from gradebook.analysis.comparison import compare
+from gradebook.cases.scenario import bug
+from gradebook.cases.state import State, start
+from gradebook.core.columns import COLUMNS
+from gradebook.output.panels import summary, telling
+from gradebook.output.rendering import rendered
+
+
+def scenario_file(state: State) -> str:
+    """The batch as a scenario file: a page variant when it stands in scenarios/ as
+    <bug>-<name>.toml. Raises GradebookError where the batch cannot be read, no file
+    can hold it, or the faulty engine has not exactly one bug."""
+    batch = state.batch()
+    comparison = compare(bug(state.bug), batch)
+    columns = state.table.values()
+    if not bool(batch.eos.all()):
+        columns["eos"] = batch.eos.tolist()
+    if "mask" in columns:
+        columns["mask"] = batch.mask.int().tolist()
+    names = [name for name in COLUMNS if name in columns]
+    cells = zip(*(columns[name] for name in names))
+    rows, settings = [dict(zip(names, row)) for row in cells], dict(batch.settings)
+    sides = {"correct": comparison.correct, "faulty": comparison.faulty}
+    expected: dict[str, Any] = {}
+    for side, trace in sides.items():
+        numbers = trace.advantage.tolist()
+        expected[side] = [x if math.isfinite(x) else "none" for x in numbers]
+        if trace.loss is not None and trace.loss.isfinite():
+            expected[f"{side}_loss"] = float(trace.loss)
+    # The question: whether both engines treat the selected row alike.
+    row = min(state.row, batch.rows - 1)
+    moved = bool(comparison.differs("advantage")[row])
+    differs = moved or bool(comparison.differs("gradient")[row])
+    a, b = (float(trace.advantage[row]) for trace in sides.values())
+    why = f"The engines computed the advantages {a:.6g} and {b:.6g}."
+    if differs and not moved:
+        why += " The gradient of its tokens differs."
+    right, wrong = f"Right: {why[:1].lower()}{why[1:]}", why
+    return rendered(
+        "scenario_file.toml.jinja",
+        mark=hashlib.sha256(repr((rows, settings)).encode()).hexdigest()[:6],
+        bug=state.bug,
+        case=state.scenario.title,
+        edited=not state.same_batch(start(state.scenario)),
+        agree=comparison.agree,
+        summary=summary(telling(comparison)),
+        rows=rows,
+        settings=settings,
+        focus=row,
+        differs=differs,
+        why=why,
+        said=[wrong, right] if differs else [right, wrong],
+        expected=expected,
+    )

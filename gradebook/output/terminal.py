@@ -1,0 +1,67 @@
+"""The bugs in a terminal: a list, and one explained."""
+
+import textwrap
+
+from gradebook.analysis.comparison import compare
+from gradebook.analysis.formula import worked
+from gradebook.bugs import BUGS
+from gradebook.cases.scenario import bug, load
+from gradebook.core.formatting import signed
+from gradebook.core.lazy_pandas import pd
+from gradebook.output.panels import telling
+
+
+def bug_list() -> str:
+    """Every bug: its name and title, and for each trainer the state of its report."""
+    return "\n\n".join(
+        f"{name}: {bug(name).title} ({bug(name).standing})\n"
+        + "\n".join(
+            _wrapped(f"{one.trainer} ({one.report}): {one.sentence}", "  ")
+            for one in bug(name).status
+        )
+        for name in BUGS
+    )
+
+
+def explain(name: str) -> str:
+    """One bug: its claim, its tell-tale on the report's own batch as both
+    engines compute it, whom it affects and the workaround.
+
+    Raises GradebookError for a name that is not in BUGS.
+    """
+    record, case = bug(name), load(name)
+    comparison = compare(record, case.batch())
+    panel = telling(comparison)
+    right, wrong = case.engine_names
+    columns = {
+        "row": range(len(case.rows)),
+        "prompt": case.rows["prompt"],
+        "reward": [f"{value:g}" for value in comparison.batch.reward.tolist()],
+        right: map(signed, panel.correct),
+        wrong: map(signed, panel.faulty),
+    }
+    formula = []
+    for engine, lines in zip(case.engine_names, worked(comparison, case.focus)):
+        formula.append(f"Row {case.focus}, {engine}:")
+        formula += ["  " + "".join(part.text for part in line) for line in lines]
+    parts = [
+        f"{record.title} ({record.standing})",
+        _wrapped(case.claim),
+        f"The {panel.title}:",
+        pd.DataFrame(columns).to_string(index=False),
+        "\n".join(formula),
+        _wrapped(case.telltale.text, "Tell-tale: "),
+        _wrapped(case.rule, "Rule: "),
+        "\n".join(
+            _wrapped(f"{one.trainer} ({one.report}): {one.sentence}", "Status: ")
+            for one in case.status
+        ),
+        _wrapped(case.affected.look, "Look for: "),
+        _wrapped(case.affected.workaround, "Workaround: "),
+        "\n".join(f"{s.label}: {s.url}" for s in case.sources),
+    ]
+    return "\n\n".join(part for part in parts if part)
+
+
+def _wrapped(text: str, lead: str = "") -> str:
+    return textwrap.fill(lead + text, 78, subsequent_indent=" " * len(lead))
