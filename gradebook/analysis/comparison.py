@@ -11,6 +11,7 @@ from gradebook.bugs import Swap, swapped
 from gradebook.cases.state import State
 from gradebook.core import formatting
 from gradebook.core.batch import Batch
+from gradebook.core.vocabulary import BASELINES, NOTHING, STEP
 from gradebook.engine.loss import learning_tokens, token_weight
 from gradebook.engine.pipeline import CORRECT, STAGES, Engine, Trace, run
 
@@ -76,16 +77,19 @@ def compare(bug: Swap, batch: Batch) -> Comparison:
 def voters(batch: Batch, trace: Trace, row: int) -> list[int]:
     """The rows whose scores entered the row's baseline, in order. Where the row is
     left out, so is the vote that speaks for it: its own, or that of its rollout."""
-    baseline = batch.settings.baseline
-    if baseline == "batch_mean":
-        peers = batch.step_index == batch.step_index[row]
-        return (peers & trace.counted).nonzero().flatten().tolist()
-    if baseline == "none" or int(trace.group[row]) < 0:
+    baseline = BASELINES[batch.settings.baseline]
+    if baseline.compares == NOTHING:
         return []
-    peers = (trace.group == trace.group[row]) & trace.counted
-    if baseline == "leave_one_out" and bool(trace.counted[row]):
+    if baseline.compares == STEP:
+        peers = batch.step_index == batch.step_index[row]
+    elif int(trace.group[row]) < 0:
+        return []
+    else:
+        peers = trace.group == trace.group[row]
+    peers = peers & trace.counted
+    if baseline.others and bool(trace.counted[row]):
         peers = peers & (torch.arange(batch.rows) != row)
-    elif baseline == "leave_one_out":
+    elif baseline.others:
         peers = peers & (batch.rollout_index != batch.rollout_index[row])
     return peers.nonzero().flatten().tolist()
 

@@ -12,6 +12,8 @@ from gradebook.analysis.laws import listed
 from gradebook.core import formatting
 from gradebook.core.batch import Batch
 from gradebook.core.formatting import DUST, digits_apart, plain, settled, short, signed
+from gradebook.core.settings import Settings
+from gradebook.core.vocabulary import BASELINES, SCALES
 from gradebook.engine.advantages import baseline, scale
 from gradebook.engine.grouping import has_tokens
 from gradebook.engine.pipeline import Trace
@@ -25,22 +27,6 @@ class Part(NamedTuple):
 
 
 Line: TypeAlias = tuple[Part, ...]
-BASELINES = {
-    "group_mean": "mean of {rows}",
-    "batch_mean": "mean of {rows}",
-    "leave_one_out": "mean of the others, {rows}",
-    "length_weighted_mean": "mean of {rows}, weighted by tokens",
-    "second_best": "the runner-up for the best of {rows}, else the row itself",
-    "none": "none",
-}
-SCALES = {
-    "group_std": "standard deviation (ddof {ddof}) of the group's rows{about} + {eps}",
-    "batch_std": "standard deviation (ddof {ddof}) of the batch's rows{about} + {eps}",
-    "others_std": "standard deviation (ddof {ddof}) of the other rows + {eps}, or 1 if"
-    " they are equal",
-    "nonzero_share": "share of non-zero scores among the counted rows",
-    "none": "1 (no division)",
-}
 
 
 def worked(comparison: Comparison, row: int) -> list[list[Line]]:
@@ -124,31 +110,47 @@ def _divided(batch: Batch, trace: Trace, row: int) -> Iterator[Line]:
 
 
 def _baseline(batch: Batch, trace: Trace, row: int) -> str:
-    kind, heard = batch.settings.baseline, voters(batch, trace, row)
-    of_group = kind in ("group_mean", "leave_one_out", "length_weighted_mean")
-    if of_group and int(trace.group[row]) < 0:
+    record, heard = BASELINES[batch.settings.baseline], voters(batch, trace, row)
+    lone_rows = "lone_row" in record.reads
+    if lone_rows and int(trace.group[row]) < 0:
         return "0, the row is in no group"
-    alone = len(heard) == (kind != "leave_one_out")
-    if of_group and alone and batch.settings.lone_row == "raw":
+    alone = len(heard) == (0 if record.others else 1)
+    if lone_rows and alone and batch.settings.lone_row == "raw":
         return f"0, {listed(heard or [row])} is alone and keeps its raw score"
-    sentence = BASELINES[kind].format(rows=listed(heard))
-    if kind in ("group_mean", "batch_mean") and 1 < len(heard) <= 6:
+    sentence = record.formula.format(rows=listed(heard))
+    if record.is_mean and 1 < len(heard) <= 6:
         scores = [short(float(trace.score[r])) for r in heard]
         total = " + ".join(f"({x})" if x[0] == "−" else x for x in scores)
         sentence += f" = ({total}) / {len(heard)}"
     return sentence
 
 
+EPS = {
+    "after": " + {}",
+    "inside": ", with {} added to its square",
+    "least": ", at least {}",
+}
+"""How eps changes a spread, by `eps_at`."""
+
+
 def _scale(batch: Batch, trace: Trace, row: int) -> str:
     s, group = batch.settings, trace.group
+    record = SCALES[s.scale]
+    eps = EPS[s.eps_at].format(short(s.eps))
     if s.scale == "group_std" and int(group[row]) < 0:
-        return f"0, the row is in no group, + {short(s.eps)}"
+        return f"0, the row is in no group,{eps.removeprefix(',')}"
     alone = int(((group == group[row]) & trace.counted).sum()) == 1
     if s.scale == "group_std" and alone and s.ddof == 1:
-        return f"1 (one counted row has no deviation) + {short(s.eps)}"
-    is_mean = s.spread_about == "mean" or s.baseline == s.scale.replace("std", "mean")
-    about = "" if is_mean else " about the baseline"
-    return SCALES[s.scale].format(eps=short(s.eps), ddof=s.ddof, about=about)
+        return f"1 (one counted row has no deviation){eps}"
+    is_mean = BASELINES[s.baseline].is_mean and _same_rows(s)
+    about_mean = s.spread_about == "mean" or is_mean
+    about = "" if about_mean else " about the baseline"
+    return record.formula.format(eps=eps, ddof=s.ddof, about=about)
+
+
+def _same_rows(s: Settings) -> bool:
+    """The baseline and the scale are statistics of the same rows."""
+    return BASELINES[s.baseline].compares == SCALES[s.scale].compares
 
 
 def _advantage(comparison: Comparison, trace: Trace, row: int) -> Line:

@@ -20,6 +20,7 @@ from gradebook.core.columns import COLUMNS
 from gradebook.core.errors import GradebookError, choice, refuse
 from gradebook.core.formatting import SHOWS, counted, pair, same
 from gradebook.core.settings import Settings
+from gradebook.core.vocabulary import BASELINES, SCALES
 from gradebook.engine.grouping import present, score
 from gradebook.engine.pipeline import CORRECT, Engine, run
 
@@ -57,33 +58,29 @@ def words(name: str) -> str:
 def couples_prompts(settings: Mapping[str, Any]) -> str:
     """The setting that compares rows of all prompts by design, as 'baseline
     batch_mean', or ''."""
-    if settings["baseline"] == "batch_mean":
-        return "baseline batch_mean"
-    if settings["scale"] in ("batch_std", "nonzero_share"):
+    if BASELINES[settings["baseline"]].couples_prompts:
+        return f"baseline {settings['baseline']}"
+    if SCALES[settings["scale"]].couples_prompts:
         return f"scale {settings['scale']}"
     return "whiten_tokens" if settings["whiten_tokens"] else ""
 
 
 def convention(name: str, settings: Mapping[str, Any]) -> str:
     """The setting by which a trainer breaks the law by design, or ''."""
-    baseline, scale = settings["baseline"], settings["scale"]
+    baseline, scale = BASELINES[settings["baseline"]], SCALES[settings["scale"]]
     skips, evaluation = settings["skip_flat"], settings["evaluation"]
     couples = couples_prompts(settings)
     trains_flat = skips == "never" or (skips == "training" and evaluation)
-    own_mean = baseline in ("group_mean", "leave_one_out")
     for broken, reason, applies in (
         ("order missing", "evaluation takes each prompt's first row", evaluation),
         ("padding", "eos_by_width", settings["eos_by_width"]),
         ("flat_gradient", f"skip_flat {skips}", trains_flat),
-        ("shift", "baseline none", baseline == "none"),
+        (" ".join(baseline.breaks), f"baseline {baseline.name}", True),
         ("scale", "reward_bias", settings["reward_bias"]),
         ("other_prompts lost_row shift scale", couples, couples),
         ("shift scale", "reward_clip", settings["reward_clip"] is not None),
-        ("scale", f"scale {scale}", scale not in ("group_std", "none")),
-        ("zero_sum", f"baseline {baseline}", not own_mean),
-        ("flat", f"baseline {baseline}", baseline in ("none", "batch_mean")),
-        ("zero_sum", "scale others_std", scale == "others_std"),
-        ("flat", "eps 0", scale.endswith("_std") and not settings["eps"]),
+        (" ".join(scale.breaks), f"scale {scale.name}", True),
+        ("flat", "eps 0", scale.is_std and not settings["eps"]),
         ("zero_sum flat", "whiten_tokens", settings["whiten_tokens"]),
     ):
         if applies and name in broken.split():

@@ -6,6 +6,7 @@ from torch import Tensor
 from gradebook.core.batch import Batch
 from gradebook.core.lazy_pandas import pd
 from gradebook.core.settings import Settings
+from gradebook.core.vocabulary import SCALES
 from gradebook.engine import grouping
 
 
@@ -30,7 +31,7 @@ def evidence(log: "pd.DataFrame", settings: Settings) -> np.ndarray:
     """2 for odd rows whose advantage a float32 mean leaves: q / (q c + eps), with q a
     multiple of the rewards' spacing and c what the deviation makes of it; else 0.
     int [R]."""
-    odd, divides = log["odd"].to_numpy(), settings.scale.endswith("_std")
+    odd, divides = log["odd"].to_numpy(), SCALES[settings.scale].is_std
     n = log.groupby("prompt")["reward"].transform("size").to_numpy()[odd, None]
     score = log["reward"].abs().to_numpy("float32")[odd, None]
     size = log["advantage"].abs().to_numpy()[odd, None]

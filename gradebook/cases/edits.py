@@ -18,10 +18,11 @@ from typing import Any
 
 from gradebook.cases.scenario import Scenario
 from gradebook.cases.schema import check_index
-from gradebook.cases.state import State, read_setting, said, start
+from gradebook.cases.state import State, said, start
 from gradebook.cases.table import WIDEST
 from gradebook.core.errors import GradebookError, choice, refuse
 from gradebook.core.formatting import counted
+from gradebook.core.settings import read_setting
 
 
 def set_cell(state: State, row: int, column: str, cell: str | bool) -> State:

@@ -17,11 +17,11 @@ from urllib.parse import urlencode
 
 from gradebook.bugs import BUGS
 from gradebook.cases.scenario import case, is_start, names, starts
-from gradebook.cases.state import State, read_setting, start
+from gradebook.cases.state import State, start
 from gradebook.cases.table import MOST_ROWS, WIDEST, Table
 from gradebook.core.columns import as_text, is_flag
 from gradebook.core.errors import GradebookError, refuse, shown
-from gradebook.core.settings import FLAGS, Settings
+from gradebook.core.settings import FLAGS, Settings, read_setting
 
 VERSION = "1"
 LIMIT = 2000

@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 from gradebook.cases.scenario import Scenario
 from gradebook.cases.table import Table
 from gradebook.core.batch import Batch
-from gradebook.core.columns import flag, number, titled, whole
-from gradebook.core.errors import GradebookError, choice
-from gradebook.core.settings import AT_LEAST_ONE, CHOICES, FLAGS, MAY_BE_NONE, Settings
+from gradebook.core.columns import titled
+from gradebook.core.errors import GradebookError
+from gradebook.core.settings import Settings
 
 
 @dataclass(frozen=True)
@@ -52,22 +52,6 @@ class State:
 def start(scenario: Scenario) -> State:
     batch = (scenario.rows, scenario.settings)
     return State(scenario, *batch, scenario.focus, scenario.bugs)
-
-
-def read_setting(name: str, typed: Any) -> Any:
-    """A setting's value from text, an option, or True or False; '' is none. Raises
-    GradebookError naming it."""
-    try:
-        if name in CHOICES:
-            options = {str(option): option for option in CHOICES[name]}
-            return options[choice(str(typed), options)]
-        if name in FLAGS:
-            return flag(typed)
-        if name in MAY_BE_NONE and not typed.strip():
-            return None
-        return whole(typed) if name in AT_LEAST_ONE else number(typed)
-    except GradebookError as error:
-        raise error.at(key=name) from None
 
 
 TEXTS: Mapping[str, Mapping[str, str]] = tomllib.loads(

@@ -3,27 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from gradebook.core.errors import refuse
-
-CHOICES: Mapping[str, tuple[str | int, ...]] = {
-    "baseline": (
-        *("group_mean", "batch_mean", "leave_one_out"),
-        *("length_weighted_mean", "second_best", "none"),
-    ),
-    "scale": ("group_std", "batch_std", "nonzero_share", "others_std", "none"),
-    "spread_about": ("mean", "baseline"),
-    "ddof": (1, 0),
-    "lone_row": ("zero", "raw"),
-    "whiten_ddof": (1, 0),
-    "loss": ("dapo", "grpo", "bnpo", "dr_grpo"),
-    "skip_flat": ("always", "training", "never"),
-    "second_over": ("kept_steps", "steps", "rows", "none"),
-}
-"""The settings that take one of a few values, with those values."""
+from gradebook.core import columns
+from gradebook.core.errors import GradebookError, refuse
+from gradebook.core.vocabulary import BASELINES, SCALES
 
 
 @dataclass(frozen=True)
@@ -34,8 +20,16 @@ class Settings(Mapping[str, Any]):
     (ddof 1), eps 1e-4 added to it. All statistics are taken within one
     training step: `batch_mean` and `batch_std` are of the row's step.
 
-    whiten_ddof       what the variance of `whiten_tokens` takes from the
-                      number of tokens: 1 (verl, slime) or 0 (SkyRL)
+    eps_at            eps is added "after" the root of the variance, "inside"
+                      it, or is the "least" deviation
+    whiten_tokens     advantages are normalized a second time, over the step
+    whiten_over       what that second normalization weighs a row by: its
+                      unmasked "tokens" (verl), 1 ("rows"), or its kept
+                      "transitions"
+    whiten_ddof       what its variance takes from the number of tokens: 1
+                      (verl, slime) or 0 (SkyRL)
+    whiten_eps        1e-8 "inside" the root of its variance (verl), or `eps`
+                      "after" the root
     prompts_per_step  the number of prompts that the trainer was configured
                       with; none: the step's own number
     micro_batch       rows of one forward pass, in batch order; none: all
@@ -65,6 +59,7 @@ class Settings(Mapping[str, Any]):
     ddof: int = 1
     lone_row: str = "zero"
     eps: float = 1e-4
+    eps_at: str = "after"
     group_size: int | None = None
     min_group_size: int = 1
     prompts_per_step: int | None = None
@@ -74,7 +69,9 @@ class Settings(Mapping[str, Any]):
     reward_scaling: float = 1.0
     reward_clip: float | None = None
     whiten_tokens: bool = False
+    whiten_over: str = "tokens"
     whiten_ddof: int = 1
+    whiten_eps: str = "inside"
     beta: float = 0.0
     loss: str = "dapo"
     max_tokens: int | None = None
@@ -98,35 +95,122 @@ class Settings(Mapping[str, Any]):
         return vars(self)[name]
 
 
-TYPES = {field.name: str(field.type) for field in fields(Settings)}
-FLAGS = tuple(n for n in TYPES if TYPES[n] == "bool")
-AT_LEAST_ONE = tuple(n for n in TYPES if "int" in TYPES[n] and n not in CHOICES)
+@dataclass(frozen=True)
+class Kind:
+    """What values a setting takes, and how a person types one.
+
+    expected  what a value has to be, as an error says it
+    fits      whether a value, not None, is one
+    read      a value from text; raises GradebookError
+    options   the values, where they are few
+    optional  None is a value too
+    """
+
+    expected: str
+    fits: Callable[[Any], bool]
+    read: Callable[[str], Any]
+    options: tuple[str | int, ...] = ()
+    optional: bool = False
+
+
+def _one_of(*options: str | int, **aliases: str) -> Kind:
+    """Few values; `aliases` are other words for them."""
+    words = {str(option): option for option in options} | aliases
+
+    def read(text: str) -> Any:
+        return words.get(text, words.get(text.lower(), text))
+
+    def fits(value: Any) -> bool:
+        return type(value) in (str, int) and value in options
+
+    return Kind("one of " + ", ".join(map(str, options)), fits, read, options)
+
+
+def _number(expected: str, fits: Callable[[float], bool], optional=False) -> Kind:
+    def is_number(value: Any) -> bool:
+        number = isinstance(value, (int, float)) and type(value) is not bool
+        return number and abs(value) <= sys.float_info.max and fits(value)
+
+    return Kind(expected, is_number, columns.number, optional=optional)
+
+
+def _count(optional: bool = False) -> Kind:
+    def fits(value: Any) -> bool:
+        return type(value) is int and 1 <= value < 2**31
+
+    return Kind("a whole number from 1", fits, columns.whole, optional=optional)
+
+
+_FLAG = Kind("true or false", lambda value: type(value) is bool, columns.flag)
+_FINITE = _number("a finite number", lambda value: True)
+_NOT_NEGATIVE = _number("a number of 0 or more", lambda value: value >= 0)
+_SCALE_WORDS = {word: s.name for s in SCALES.values() for word in s.aliases}
+
+KINDS: Mapping[str, Kind] = {
+    "baseline": _one_of(*BASELINES),
+    "scale": _one_of(*SCALES, **_SCALE_WORDS),
+    "spread_about": _one_of("mean", "baseline"),
+    "ddof": _one_of(1, 0),
+    "lone_row": _one_of("zero", "raw"),
+    "eps": _NOT_NEGATIVE,
+    "eps_at": _one_of("after", "inside", "least"),
+    "group_size": _count(optional=True),
+    "min_group_size": _count(),
+    "prompts_per_step": _count(optional=True),
+    "mask_no_eos": _FLAG,
+    "eos_by_width": _FLAG,
+    "reward_bias": _FINITE,
+    "reward_scaling": _FINITE,
+    "reward_clip": _number("a number above 0", lambda value: value > 0, optional=True),
+    "whiten_tokens": _FLAG,
+    "whiten_over": _one_of("tokens", "rows", "transitions"),
+    "whiten_ddof": _one_of(1, 0),
+    "whiten_eps": _one_of("inside", "after"),
+    "beta": _NOT_NEGATIVE,
+    "loss": _one_of("dapo", "grpo", "bnpo", "dr_grpo"),
+    "max_tokens": _count(optional=True),
+    "accumulation": _count(),
+    "micro_batch": _count(optional=True),
+    "evaluation": _FLAG,
+    "skip_flat": _one_of("always", "training", "never"),
+    "second_over": _one_of("kept_steps", "steps", "rows", "none"),
+}
+"""The one table of settings: what values each takes."""
+
+CHOICES = {name: kind.options for name, kind in KINDS.items() if kind.options}
+"""The settings that take one of a few values, with those values."""
+FLAGS = tuple(name for name, kind in KINDS.items() if kind is _FLAG)
+AT_LEAST_ONE = tuple(n for n, kind in KINDS.items() if kind.read is columns.whole)
 """The settings that take a whole number from 1."""
-MAY_BE_NONE = tuple(n for n in TYPES if TYPES[n].endswith("None"))
 
 
 def check_setting(name: str, value: Any) -> None:
     """Raises GradebookError when `value` is not one `name` can take."""
-    if value is None and name in MAY_BE_NONE:
-        return
-    number = isinstance(value, (int, float)) and type(value) is not bool
-    number = number and abs(value) <= sys.float_info.max
-    if name in CHOICES:
-        fits = type(value) in (str, int) and value in CHOICES[name]
-        expected = "one of " + ", ".join(map(str, CHOICES[name]))
-    elif name in FLAGS:
-        fits, expected = type(value) is bool, "true or false"
-    elif name in AT_LEAST_ONE:
-        fits = type(value) is int and 1 <= value < 2**31
-        expected = "a whole number from 1"
-    elif name in ("eps", "beta"):
-        fits, expected = number and value >= 0, "a number of 0 or more"
-    elif name == "reward_clip":
-        fits, expected = number and value > 0, "a number above 0"
-    else:
-        fits, expected = number, "a finite number"
-    if not fits:
-        raise refuse(expected, value, name)
+    kind = KINDS[name]
+    if not (kind.fits(value) or (value is None and kind.optional)):
+        raise refuse(kind.expected, value, name)
+
+
+def read_setting(name: str, typed: Any) -> Any:
+    """A setting's value, from what a person typed or from a value of its own type; ""
+    and "none" are None where that is a value. Raises GradebookError naming the
+    setting.
+
+    >>> read_setting("eps", "1e-5"), read_setting("scale", "group")
+    (1e-05, 'group_std')
+    """
+    if name not in KINDS:
+        raise refuse("one of " + ", ".join(KINDS), name, name)
+    kind, value = KINDS[name], typed
+    if isinstance(typed, str):
+        text = typed.strip()
+        try:
+            absent = kind.optional and text.lower() in ("", "none")
+            value = None if absent else kind.read(text)
+        except GradebookError as error:
+            raise error.at(key=name) from None
+    check_setting(name, value)
+    return value
 
 
 _VERL = Settings(eps=1e-6, lone_row="raw")
@@ -149,7 +233,7 @@ row keeps its raw score, except in rloo_vectorized (verl core_algos at
 265c92487; the difference is reported in verl PR 7150)."""
 
 OF_ESTIMATOR = (
-    *("baseline", "scale", "spread_about", "ddof", "lone_row", "eps"),
-    *("whiten_tokens", "whiten_ddof"),
+    *("baseline", "scale", "spread_about", "ddof", "lone_row", "eps", "eps_at"),
+    *("whiten_tokens", "whiten_over", "whiten_ddof", "whiten_eps"),
 )
 """The settings that a named estimator decides."""

@@ -1,7 +1,8 @@
 """From a score to an advantage: baselines, scales, whitening.
 
 A baseline takes the batch, score float [R] and the groups' segments; a scale takes the
-baseline float [R] too. Both give float [R].
+baseline float [R] too. Both give float [R]. `gradebook.core.vocabulary` has a record of
+each, which names its function here.
 """
 
 from collections.abc import Callable, Mapping
@@ -12,6 +13,9 @@ from torch import Tensor
 from gradebook.core import formatting
 from gradebook.core.batch import Batch
 from gradebook.core.errors import GradebookError
+from gradebook.core.settings import Settings
+from gradebook.core.vocabulary import BASELINES as BASELINE_RECORDS
+from gradebook.core.vocabulary import SCALES as SCALE_RECORDS
 from gradebook.engine.segments import (
     Segments,
     by_group,
@@ -86,14 +90,18 @@ def second_best(batch: Batch, score: Tensor, groups: Segments) -> Tensor:
     return torch.where(wins, groups.at_rows(runner_up), fallback)
 
 
-BASELINES: Mapping[str, Callable[[Batch, Tensor, Segments], Tensor]] = {
-    "group_mean": group_mean,
-    "batch_mean": batch_mean,
-    "leave_one_out": leave_one_out,
-    "length_weighted_mean": length_weighted_mean,
-    "second_best": second_best,
-    "none": lambda batch, score, groups: torch.zeros_like(score),
-}
+def batch_others(batch: Batch, score: Tensor, groups: Segments) -> Tensor:
+    """Mean over the step's other votes; 0 where there is none. float [R].
+
+    A row leaves out the vote that speaks for it, as in `leave_one_out`.
+    """
+    rest = others(batch, by_step(batch, groups.counted))
+    return rest.sum(score) / rest.n.clamp(min=1)
+
+
+def no_baseline(batch: Batch, score: Tensor, groups: Segments) -> Tensor:
+    """0: the raw score is the advantage. float [R]."""
+    return torch.zeros_like(score)
 
 
 # Scales: what the distance from the baseline is divided by
@@ -102,16 +110,26 @@ BASELINES: Mapping[str, Callable[[Batch, Tensor, Segments], Tensor]] = {
 def scale(
     batch: Batch, score: Tensor, counted: Tensor, group: Tensor, baseline: Tensor
 ) -> Tensor:
-    """The divisor, by `settings.scale`. float [R]."""
+    """The divisor, by `settings.scale`, with eps. float [R]."""
     chosen = SCALES[batch.settings.scale]
     return chosen(batch, score, by_group(group, counted), baseline)
+
+
+def with_eps(settings: Settings, spread: Tensor) -> Tensor:
+    """The spread and eps by `eps_at`: after the root, inside it, or as the
+    least spread. float, as `spread`."""
+    if settings.eps_at == "inside":
+        return (spread * spread + settings.eps).sqrt()
+    if settings.eps_at == "least":
+        return spread.clamp(min=settings.eps)
+    return spread + settings.eps
 
 
 def group_std(
     batch: Batch, score: Tensor, groups: Segments, baseline: Tensor
 ) -> Tensor:
-    """Standard deviation of the counted scores of the row's group + eps.
-    float [R].
+    """Standard deviation of the counted scores of the row's group, with
+    eps. float [R].
 
     About the mean or about the baseline (AReaL), by `spread_about`. With
     ddof 1, at most one counted row has standard deviation 1. A row in no
@@ -126,7 +144,7 @@ def group_std(
     if s.ddof == 1:
         spread = torch.where(groups.n <= 1, 1, spread)
         spread[0] = 0
-    return groups.at_rows(spread) + s.eps
+    return with_eps(s, groups.at_rows(spread))
 
 
 def batch_std(
@@ -151,7 +169,7 @@ def nonzero_share(
 def others_std(
     batch: Batch, score: Tensor, groups: Segments, baseline: Tensor
 ) -> Tensor:
-    """Standard deviation of the group's other votes + eps (NeMo-RL). 1, so
+    """Standard deviation of the group's other votes, with eps (NeMo-RL). 1, so
     that nothing is divided, where fewer than two other votes are left or
     all of them are equal. float [R].
 
@@ -175,16 +193,48 @@ def others_std(
     left = torch.where(rest.left_out, left[rest.vote], whole)
     spread = (left / (rest.n - batch.settings.ddof).clamp(min=1)).sqrt()
     divides = (rest.n >= 2) & (spread > FLAT)
-    return torch.where(divides, spread + batch.settings.eps, 1)
+    return torch.where(divides, with_eps(batch.settings, spread), 1)
 
 
-SCALES: Mapping[str, Callable[[Batch, Tensor, Segments, Tensor], Tensor]] = {
-    "group_std": group_std,
-    "batch_std": batch_std,
-    "nonzero_share": nonzero_share,
-    "others_std": others_std,
-    "none": lambda batch, score, groups, baseline: torch.ones_like(score),
+def advantage_std(
+    batch: Batch, score: Tensor, groups: Segments, baseline: Tensor
+) -> Tensor:
+    """Standard deviation, with eps, of score - baseline over the counted rows
+    of the step, about its own mean. float [R].
+
+    The REINFORCE++ baseline without tokens; OpenRLHF's reinforce_baseline.
+    """
+    steps, s = by_step(batch, groups.counted), batch.settings
+    squares = steps.squares(score - baseline)
+    spread = (squares / (steps.n - s.ddof).clamp(min=1)).sqrt()
+    if s.ddof == 1:
+        spread = torch.where(steps.n <= 1, 1, spread)
+    return with_eps(s, steps.at_rows(spread))
+
+
+def mean_of_group(
+    batch: Batch, score: Tensor, groups: Segments, baseline: Tensor
+) -> Tensor:
+    """Mean of the counted scores of the row's group, with eps: MaxRL.
+    float [R]."""
+    return with_eps(batch.settings, groups.at_rows(groups.mean(score)))
+
+
+def no_scale(batch: Batch, score: Tensor, groups: Segments, baseline: Tensor) -> Tensor:
+    """1: nothing divides the distance from the baseline. float [R]."""
+    return torch.ones_like(score)
+
+
+BaselineFunction = Callable[[Batch, Tensor, Segments], Tensor]
+ScaleFunction = Callable[[Batch, Tensor, Segments, Tensor], Tensor]
+
+BASELINES: Mapping[str, BaselineFunction] = {
+    name: globals()[record.function] for name, record in BASELINE_RECORDS.items()
 }
+SCALES: Mapping[str, ScaleFunction] = {
+    name: globals()[record.function] for name, record in SCALE_RECORDS.items()
+}
+"""The functions above by the setting that chooses them, as the vocabulary says."""
 
 
 # The standardized score, whitened where it is asked for
@@ -215,42 +265,67 @@ def whitened(
     """`(values - mean) / sqrt(variance + 1e-8)` on credited rows, else 0.
     float [R]. Unchanged where `whiten_tokens` is off.
 
-    Over the tokens of the step, or of the rows that share the number `of`,
-    int64 [R]. The variance is the mean square about `mean`, float [R], by
-    default their own, times S / (S - `whiten_ddof`), with S tokens (verl
-    masked_whiten, SkyRL). Raises GradebookError for steps with too few.
+    Over the tokens of the step, or what `whiten_over` weighs a row by, or
+    of the rows that share the number `of`, int64 [R]. The variance is the
+    mean square about `mean`, float [R], by default their own, times
+    S / (S - `whiten_ddof`), with S the sum of the weights (verl
+    masked_whiten, SkyRL). With `whiten_eps` after the root, eps is added to
+    the deviation in place of 1e-8. Raises GradebookError for steps whose
+    weights are too few.
     """
-    if not batch.settings.whiten_tokens:
+    s = batch.settings
+    if not s.whiten_tokens:
         return values
-    enough_tokens(batch, credited)
+    weight = whitening_weight(batch)
+    enough_weight(batch, credited, weight)
     of = batch.step_index if of is None else of
     if mean is None:
-        mean = weighted_mean(of, values, batch.tokens * credited)
+        mean = weighted_mean(of, values, weight * credited)
     sets = by_group(of, credited)
-    tokens = batch.tokens.to(values.dtype)
-    s = sets.sum(tokens)
+    w = weight.to(values.dtype)
     centered = values - mean
-    squares = sets.sum(centered * centered * tokens)
-    variance = squares / (s - batch.settings.whiten_ddof).clamp(min=1)
-    deviation = sets.at_rows((variance + 1e-8).sqrt())
-    return torch.where(credited, centered / deviation, 0)
+    squares = sets.sum(centered * centered * w)
+    variance = squares / (sets.sum(w) - s.whiten_ddof).clamp(min=1)
+    if s.whiten_eps == "after":
+        deviation = variance.sqrt() + s.eps
+    else:
+        deviation = (variance + 1e-8).sqrt()
+    return torch.where(credited, centered / sets.at_rows(deviation), 0)
 
 
-def enough_tokens(batch: Batch, credited: Tensor) -> None:
-    """Raises GradebookError where a step's credited rows have too few tokens."""
-    tokens = by_step(batch, credited).sum(batch.tokens)[1:]
+def whitening_weight(batch: Batch) -> Tensor:
+    """What a second normalization weighs each row by. int64 [R]."""
+    over = batch.settings.whiten_over
+    if over == "rows":
+        return torch.ones_like(batch.tokens)
+    return batch.kept_steps if over == "transitions" else batch.tokens
+
+
+def enough_weight(batch: Batch, credited: Tensor, weight: Tensor) -> None:
+    """Raises GradebookError where a step's credited rows weigh too little: fewer
+    than two tokens (ddof 1), or none (ddof 0)."""
+    total = by_step(batch, credited).sum(weight)[1:]
     least = 1 + batch.settings.whiten_ddof
-    short = tokens < least
+    short = total < least
     if bool(short.any()):
         step = int(short.int().argmax())
         label = int(batch.step[batch.step_index == step][0])
+        unit = WEIGHED[batch.settings.whiten_over]
         raise GradebookError(
             f"step {label} cannot be whitened",
             key="mask",
-            expected=f"{formatting.counted(least, 'unmasked token')} or more",
-            found=str(int(tokens[step])),
+            expected=f"{formatting.counted(least, unit)} or more",
+            found=str(int(total[step])),
             steps=short,
         )
+
+
+WEIGHED = {
+    "tokens": "unmasked token",
+    "rows": "row with credit",
+    "transitions": "kept transition",
+}
+"""One of what a second normalization weighs, in an error."""
 
 
 def surviving(batch: Batch, values: Tensor) -> Tensor:

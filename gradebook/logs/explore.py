@@ -183,8 +183,6 @@ def what_if(steps: LoggedSteps, asked: Asked) -> pd.DataFrame:
     flips; where they differ most: step, row (counted from 0 in the step), largest
     (the difference), correct, faulty (the advantages of that row).
     """
-    if not asked.by_engine:
-        return pd.DataFrame()
     settings = replace(ESTIMATORS["grpo"], **asked.declared)
     lines: dict[str, dict[str, Any]] = {}
     for suspect in suspects.suspects(steps, (settings,), group_size=asked.group_size):

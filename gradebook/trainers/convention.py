@@ -13,9 +13,10 @@ from gradebook.bugs import BUGS
 from gradebook.cases.scenario import bug
 from gradebook.core.lazy_pandas import pd
 from gradebook.core.settings import Settings
+from gradebook.core.vocabulary import BASELINES
 from gradebook.logs.judging import suspects
 from gradebook.logs.judging.fit import WRITTEN, Ruler
-from gradebook.logs.judging.reading import BASELINE_WORDS, Asked, Reading, plainness
+from gradebook.logs.judging.reading import Asked, Reading, plainness
 from gradebook.logs.judging.search import quiet, search
 from gradebook.logs.judging.suspects import compute, fit
 from gradebook.logs.logged_steps import LoggedSteps, to_logged
@@ -50,7 +51,7 @@ def _computations(pairs: str) -> tuple[Reading, ...]:
     def merit(reading: Reading) -> tuple:
         # Where groups have one size, a second normalization hides the factor that
         # leave-one-out has: of equally plain ones the mean is meant.
-        order = [*BASELINE_WORDS].index(reading.baseline)
+        order = [*BASELINES].index(reading.baseline)
         off = float(candidates.readings[reading].residual.max())
         return plainness(reading), order, off
 
@@ -76,9 +77,7 @@ def settings_of(reading: Reading | None, lone_row: str = "zero") -> Settings:
         return Settings()
     return replace(
         reading.settings,
-        spread_about="baseline" if reading.scale == "advantage_std" else reading.about,
         eps=reading.eps or 1e-12,
-        whiten_tokens=bool(reading.second),
         lone_row="raw" if lone_row == "raw" else "zero",
     )
 

@@ -20,6 +20,7 @@ from gradebook.cases.state import start
 from gradebook.cases.table import Table
 from gradebook.core.errors import GradebookError, choice, refuse
 from gradebook.core.settings import Settings
+from gradebook.core.vocabulary import SCALES, STEP
 from gradebook.logs.judging.reading import Reading, asked_of
 from gradebook.trainers import convention
 from gradebook.trainers.batches import BATCHES, LAW_BATCHES
@@ -168,8 +169,6 @@ def examine(
     of_bugs = [a.rewards for a in judged if 1 not in a.sizes]
     bugs = _bugs(reading, settings, of_bugs, call) if reading else {}
     designed = {law: law_check.convention(law, settings) for law in LAWS}
-    if reading and reading.scale == "group_mean":
-        designed["shift"] = designed["scale"] = reading.title
     for_laws = [batches[name] for name in law_batches]
     of_laws = [a.rewards for a in judged if a.rewards in for_laws]
     laws, shown = _laws(designed, settings, call, of_laws, next(iter(bugs), ""))
@@ -244,8 +243,9 @@ def rounding(settings: Settings, exact: bool, step: Step) -> list[float]:
     allowed: list[float] = []
     for group, rewards in zip(groups, scored):
         divisor = 1.0
-        if settings.scale.endswith("_std") and not exact:
-            of = flat(scored) if settings.scale == "batch_std" else rewards
+        scale = SCALES[settings.scale]
+        if scale.is_std and not exact:
+            of = flat(scored) if scale.compares == STEP else rewards
             divisor = float(np.std(of or [0.0])) + settings.eps
         allowed += [1e-6 + spacing / divisor] * len(group)
     return allowed

@@ -18,9 +18,15 @@ from hypothesis import strategies as some
 import gradebook
 from gradebook.cases import link
 from gradebook.cases.scenario import case, names, starts
-from gradebook.cases.state import read_setting, start
+from gradebook.cases.state import start
 from gradebook.cases.table import Table
-from gradebook.core.settings import AT_LEAST_ONE, CHOICES, FLAGS, TYPES
+from gradebook.core.settings import (
+    AT_LEAST_ONE,
+    CHOICES,
+    FLAGS,
+    KINDS,
+    read_setting,
+)
 
 
 def packed(value):
@@ -35,7 +41,7 @@ def states(draw):
     test_edits."""
     state = start(case(draw(some.sampled_from([*names(), *starts()]))))
     changed = {}
-    for key in draw(some.sets(some.sampled_from(["bugs", *TYPES]))):
+    for key in draw(some.sets(some.sampled_from(["bugs", *KINDS]))):
         if key == "bugs" and state.scenario.name in starts():
             bugs = tuple(b for b in gradebook.BUGS if draw(some.booleans()))
             state = replace(state, bugs=bugs)

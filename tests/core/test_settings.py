@@ -6,6 +6,7 @@ from dataclasses import fields, replace
 import pytest
 
 from gradebook import ESTIMATORS, GradebookError, Settings
+from gradebook.core.settings import KINDS, read_setting
 
 
 def test_the_defaults_are_grpo_as_trl_computes_it():
@@ -58,7 +59,10 @@ def test_settings_are_a_mapping_of_themselves():
 
 FINITE, COUNT = "a finite number", "a whole number from 1"
 FLAG, NOT_NEGATIVE = "true or false", "a number of 0 or more"
-SCALES = "one of group_std, batch_std, nonzero_share, others_std, none"
+SCALES = (
+    "one of group_std, none, batch_std, others_std, advantage_std, nonzero_share,"
+    " group_mean"
+)
 BAD = [
     ("scale", "std", SCALES),
     ("ddof", 2, "one of 1, 0"),
@@ -95,3 +99,48 @@ def test_edges_are_taken():
         "accumulation": 2**31 - 1,
     }
     assert edges.items() <= dict(Settings(**edges)).items()
+
+
+def test_every_setting_has_a_kind():
+    assert list(KINDS) == [field.name for field in fields(Settings)]
+
+
+TYPED = [
+    ("eps", " 1e-5 ", 1e-5),
+    ("eps", "0.5", 0.5),
+    ("ddof", "0", 0),
+    ("scale", "group", "group_std"),  # TRL's scale_rewards
+    ("scale", "True", "group_std"),  # verl's norm_adv_by_std_in_grpo
+    ("scale", "false", "none"),
+    ("baseline", "none", "none"),
+    ("second_over", "none", "none"),
+    ("reward_clip", "none", None),
+    ("group_size", "", None),
+    ("group_size", "8", 8),
+    ("mask_no_eos", "yes", True),
+    ("mask_no_eos", False, False),
+    ("reward_bias", "\u22122", -2.0),
+]
+
+
+@pytest.mark.parametrize("name, typed, value", TYPED)
+def test_what_a_person_types_is_read(name, typed, value):
+    read = read_setting(name, typed)
+    assert (read, type(read)) == (value, type(value))
+
+
+@pytest.mark.parametrize(
+    "name, typed, expected",
+    [
+        ("eps", "small", "a number"),
+        ("eps", "-1", NOT_NEGATIVE),
+        ("ddof", "2", "one of 1, 0"),
+        ("group_size", "0", COUNT),
+        ("min_group_size", "", "a number"),
+        ("mask_no_eos", "maybe", FLAG),
+    ],
+)
+def test_text_that_is_no_value_is_refused(name, typed, expected):
+    with pytest.raises(GradebookError) as caught:
+        read_setting(name, typed)
+    assert (caught.value.key, caught.value.expected) == (name, expected)

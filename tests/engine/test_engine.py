@@ -1,12 +1,13 @@
 """Every stage of the correct engine, with numbers worked out by hand."""
 
 import math
+from dataclasses import replace
 from itertools import product
 
 import pytest
 from engine.traces import OFF, ON, close, trace
 
-from gradebook import ESTIMATORS, Batch, GradebookError, Settings
+from gradebook import CORRECT, ESTIMATORS, Batch, GradebookError, Settings, run
 from gradebook.engine.grouping import present
 
 # score
@@ -257,3 +258,70 @@ def test_a_row_in_no_group_is_divided_by_eps_alone(baseline):
         close(found.advantage[2:], [2000])
         raw = trace([0, 0, 1], [1, 3, 2], **rows, **settings, scale="none")
         close(raw.advantage[2:], [2])
+
+
+# Baselines and scales over the step, and the places of eps
+
+UNEQUAL = {"prompt": [0, 0, 1, 1], "reward": [1.0, 3.0, 4.0, 8.0]}
+
+
+def test_the_mean_of_the_batchs_other_rows():
+    # The sum is 16; each row leaves out its own score: (16 - x) / 3.
+    batch = Batch(**UNEQUAL, settings=Settings(baseline="batch_others", scale="none"))
+    means = [5.0, 13 / 3, 4.0, 8 / 3]
+    assert run(CORRECT, batch).baseline.tolist() == pytest.approx(means)
+
+
+def test_the_batchs_deviation_of_the_advantages():
+    # Distances from the group's mean are -1, 1, -2, 2: squares add up to 10.
+    for ddof, variance in ((1, 10 / 3), (0, 10 / 4)):
+        settings = Settings(scale="advantage_std", ddof=ddof, eps=0.0)
+        trace = run(CORRECT, Batch(**UNEQUAL, settings=settings))
+        assert trace.scale.tolist() == pytest.approx([variance**0.5] * 4)
+
+
+def test_the_groups_mean_as_a_scale():
+    # MaxRL: (1 - 2) / (2 + 0.5), .., (8 - 6) / (6 + 0.5).
+    settings = Settings(scale="group_mean", eps=0.5)
+    trace = run(CORRECT, Batch(**UNEQUAL, settings=settings))
+    due = [-1 / 2.5, 1 / 2.5, -2 / 6.5, 2 / 6.5]
+    assert trace.advantage.tolist() == pytest.approx(due)
+
+
+@pytest.mark.parametrize(
+    "place, scales",
+    [
+        ("after", [2**0.5 + 2.0, 8**0.5 + 2.0]),
+        ("inside", [(2 + 2.0) ** 0.5, (8 + 2.0) ** 0.5]),
+        ("least", [2.0, 8**0.5]),
+    ],
+)
+def test_eps_after_the_root_inside_it_or_as_the_least_deviation(place, scales):
+    # Variances with ddof 1: 2 in the first group, 8 in the second.
+    settings = Settings(eps=2.0, eps_at=place)
+    trace = run(CORRECT, Batch(**UNEQUAL, settings=settings))
+    assert trace.scale[[0, 2]].tolist() == pytest.approx(scales)
+
+
+@pytest.mark.parametrize("ddof", [0, 1])
+def test_a_second_normalization_over_rows(ddof):
+    # Advantages -1, 1, -2, 2 whatever the masks: mean 0, squares 10.
+    settings = Settings(scale="none", whiten_tokens=True, whiten_over="rows")
+    settings = replace(settings, whiten_ddof=ddof, whiten_eps="after", eps=0.25)
+    mask = [[True, True], [True, False], [True, False], [True, True]]
+    trace = run(CORRECT, Batch(**UNEQUAL, mask=mask, settings=settings))
+    deviation = (10 / (4 - ddof)) ** 0.5 + 0.25
+    due = [x / deviation for x in (-1, 1, -2, 2)]
+    assert trace.advantage.tolist() == pytest.approx(due)
+
+
+def test_a_second_normalization_over_kept_transitions():
+    # Weights 1, 1, 2, 0: the mean is (-1 + 1 - 4) / 4 = -1, the squares about it
+    # 0 + 4 + 2 * 1 = 6, over 4 transitions 1.5 with ddof 0. The last row kept none.
+    settings = Settings(scale="none", whiten_tokens=True, whiten_over="transitions")
+    settings = replace(settings, whiten_ddof=0)
+    batch = Batch(**UNEQUAL, kept_steps=[1, 1, 2, 0], settings=settings)
+    advantage = run(CORRECT, batch).advantage.tolist()
+    root = (1.5 + 1e-8) ** 0.5
+    assert advantage[:3] == pytest.approx([0.0, 2 / root, -1 / root])
+    assert math.isnan(advantage[3])

@@ -91,7 +91,7 @@ class Judgement:
         if self.suspect is not None:
             return self.suspect.settings
         asked = self.candidates.asked
-        if self.verdict == "other" and asked.by_engine:
+        if self.verdict == "other":
             return asked.reading(self.readings).settings
         return self.readings[0].settings if self.readings else Settings(eps=1e-6)
 

@@ -1,60 +1,14 @@
 """Reading: one computation of advantages, with its name and words. Asked: what was
 declared, as a question to readings and as settings of the engine."""
 
-import json
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Self
 
 from gradebook.core.errors import refuse
 from gradebook.core.formatting import short
-from gradebook.core.settings import CHOICES, OF_ESTIMATOR, Settings, check_setting
-
-COMPUTATIONS: dict[tuple[str, str, str], tuple[str, str]] = {
-    ("group_mean", "group_std", ""): ("grpo", "GRPO"),
-    ("group_mean", "none", ""): ("dr_grpo", "Dr. GRPO"),
-    ("leave_one_out", "none", ""): ("rloo", "RLOO"),
-    ("length_weighted_mean", "none", ""): ("opo", "OPO"),
-    ("group_mean", "nonzero_share", ""): ("gpg", "GPG"),
-    ("second_best", "group_std", ""): ("grpo_passk", "Pass@k"),
-    ("second_best", "none", ""): ("grpo_passk", "Pass@k without a deviation"),
-    ("none", "none", ""): ("none", "the raw reward"),
-    ("group_mean", "batch_std", ""): (
-        "grpo_batch_std",
-        "GRPO over the batch's deviation",
-    ),
-    ("batch_mean", "batch_std", ""): ("batch_zscore", "a batch z-score"),
-    ("batch_mean", "none", ""): ("batch_mean/none", "REINFORCE with the batch's mean"),
-    ("group_mean", "group_mean", ""): ("maxrl", "MaxRL"),
-    ("none", "none", "tokens"): ("reinforce_plus_plus", "REINFORCE++"),
-    ("group_mean", "none", "tokens"): (
-        "reinforce_plus_plus_baseline",
-        "the REINFORCE++ baseline",
-    ),
-}
-"""Baseline, scale and what a second normalization weighs -> the estimator's name,
-as a declaration writes it, and its title. Others are named by their parts."""
-
-BASELINE_WORDS = {
-    "group_mean": "the reward minus the group's mean",
-    "leave_one_out": "leave-one-out",
-    "batch_mean": "the reward minus the batch's mean",
-    "none": "the reward",
-    "second_best": "Pass@k",
-    "length_weighted_mean": "OPO",
-    "batch_others": "the reward minus the mean of the batch's other rows",
-}
-SCALE_WORDS = {
-    "group_std": " over the group's deviation",
-    "none": "",
-    "batch_std": " over the batch's deviation",
-    "others_std": " over the deviation of the other rows",
-    "advantage_std": " over the batch's deviation of the advantages",
-    "nonzero_share": " over the share of rewards other than 0",
-    "group_mean": " over the group's mean",
-}
-"""The baselines and the scales of the space, the usual ones first."""
+from gradebook.core.settings import KINDS, OF_ESTIMATOR, Settings, read_setting
+from gradebook.core.vocabulary import BASELINES, NAMED, SCALES, named
 
 EPS_WORDS = {"after": "", "inside": " inside the root", "least": " as the least"}
 
@@ -94,6 +48,7 @@ class Reading:
             s["scale"],
             s["ddof"],
             s["eps"],
+            s["eps_at"],
             about=s["spread_about"],
             lone_row=s["lone_row"],
             second=f"tokens {s['whiten_ddof']}" if s["whiten_tokens"] else "",
@@ -102,28 +57,14 @@ class Reading:
         )
 
     @property
-    def _names(self) -> tuple[str, str]:
-        parts = self.baseline, self.scale
-        if named := COMPUTATIONS.get((*parts, self.over)):
-            return named
-        words = BASELINE_WORDS[self.baseline] + SCALE_WORDS[self.scale]
-        name, title = COMPUTATIONS.get((*parts, ""), ("/".join(parts), words))
-        if not self.over:
-            return name, title
-        return (
-            f"{name}, whitened by {self.over}",
-            f"{title}, then whitened over {self.over}",
-        )
-
-    @property
     def estimator(self) -> str:
         """grpo, or batch_mean/group_std."""
-        name = self._names[0]
+        name = named(self.baseline, self.scale, self.over).estimator
         return "rloo_vectorized" if name == "rloo" and self.lone_row == "zero" else name
 
     @property
     def title(self) -> str:
-        return self._names[1]
+        return named(self.baseline, self.scale, self.over).title
 
     @property
     def over(self) -> str:
@@ -132,11 +73,11 @@ class Reading:
 
     @property
     def divides(self) -> bool:
-        return self.scale.endswith("_std")
+        return SCALES[self.scale].is_std
 
     @property
     def adds_eps(self) -> bool:
-        return self.divides or self.scale == "group_mean"
+        return SCALES[self.scale].adds_eps
 
     @property
     def words(self) -> str:
@@ -156,9 +97,9 @@ class Reading:
     @property
     def columns(self) -> tuple[str, ...]:
         """Columns that it rests on, beside prompt, reward and advantage."""
-        by_length = self.over == "tokens" or self.baseline == "length_weighted_mean"
+        by_length = "length" in BASELINES[self.baseline].needs
         rests = {
-            "length": by_length,
+            "length": by_length or self.over == "tokens",
             "steps": self.over == "transitions",
             "eos": self.rows == "ended",
             "text": "text" in self.grouping,
@@ -166,28 +107,27 @@ class Reading:
         return tuple(column for column in rests if rests[column])
 
     @property
-    def is_of_engine(self) -> bool:
-        return self.baseline in CHOICES["baseline"] and self.scale in CHOICES["scale"]
-
-    @property
     def couples_prompts(self) -> bool:
         """A row's advantage depends on rows of other prompts."""
-        of_batch = self.scale in ("batch_std", "advantage_std", "nonzero_share")
-        return of_batch or self.baseline.startswith("batch") or bool(self.second)
+        records = BASELINES[self.baseline], SCALES[self.scale]
+        return any(record.couples_prompts for record in records) or bool(self.second)
 
     @property
     def settings(self) -> Settings:
-        """The nearest settings of the engine, for pages that show it."""
-        scale = {"advantage_std": "batch_std", "group_mean": "none"}
+        """The engine's settings that compute it, but for its grouping and for rows
+        that all count."""
         return Settings(
-            baseline=self.baseline.replace("batch_others", "batch_mean"),
-            scale=scale.get(self.scale, self.scale),
+            baseline=self.baseline,
+            scale=self.scale,
             ddof=self.ddof,
             eps=self.eps,
+            eps_at=self.eps_at,
             spread_about=self.about,
             lone_row=self.lone_row or "raw",
-            whiten_tokens=self.over == "tokens",
+            whiten_tokens=bool(self.second),
+            whiten_over=self.over or "tokens",
             whiten_ddof=int(self.second[-1:] or 1),
+            whiten_eps="after" if "/eps" in self.second else "inside",
             mask_no_eos=self.rows == "ended",
             reward_clip=self.clip,
         )
@@ -208,14 +148,6 @@ def plainness(r: Reading) -> tuple:
         usual.index(name) if name in usual else len(usual),
     )
 
-
-SHORT = {
-    "group": "group_std",
-    "batch": "batch_std",
-    "true": "group_std",
-    "false": "none",
-}
-"""How trainers' own keys name a scale."""
 
 COUNTS = ("eos", "length", "scored", "rollout")
 """Columns that may decide which rows count: `counts=eos` declares that rows
@@ -248,16 +180,11 @@ class Asked:
         decide = (*OF_ESTIMATOR, "mask_no_eos", "reward_clip")
         return not self.declared.keys().isdisjoint(decide)
 
-    @property
-    def by_engine(self) -> bool:
-        """An engine computes what was declared."""
-        return self.reading(()).is_of_engine
-
     def reading(self, beside: Sequence[Reading]) -> Reading:
         """The computation that was declared; what was not is as in the readings
         that it stands `beside`."""
         grpo = Reading("group_mean", "group_std", eps=1e-6)
-        like = next((r for r in beside[:3] if r.is_of_engine), grpo)
+        like = next(iter(beside), grpo)
         usual = (r for r in beside[:6] if r.divides and r.eps_at == "after")
         divided = next(usual, grpo)
         named = {
@@ -315,30 +242,18 @@ def asked_of(
 
 
 def _of_estimator(name: object) -> dict[str, Any]:
-    """Baseline, scale and whitening of an estimator."""
-    named = {estimator: of for of, (estimator, _) in reversed(COMPUTATIONS.items())}
+    """Baseline, scale and whitening of an estimator. Raises GradebookError."""
+    of_name = {each.estimator: parts for parts, each in reversed(NAMED.items())}
     estimator = str(name).lower().replace("-", "_").replace(" ", "_")
     parts = (*estimator.partition("/")[::2], "")
-    baseline, scale, over = named.get(estimator.removesuffix("_vectorized"), parts)
-    if baseline not in BASELINE_WORDS or scale not in SCALE_WORDS:
-        raise refuse("one of " + ", ".join(sorted(named)), name, "estimator")
+    baseline, scale, over = of_name.get(estimator.removesuffix("_vectorized"), parts)
+    if baseline not in BASELINES or scale not in SCALES:
+        raise refuse("one of " + ", ".join(sorted(of_name)), name, "estimator")
     return {"baseline": baseline, "scale": scale, "whiten_tokens": over == "tokens"}
 
 
 def setting_of(name: str, value: Any) -> Any:
-    """A setting's value, read from text. Raises GradebookError."""
-    if name not in Settings():
-        expected = "estimator, counts, or one of " + ", ".join(Settings())
-        raise refuse(expected, name, name)
-    if isinstance(value, str):
-        value = value.strip()
-        word = value.lower()
-        if name == "scale":
-            value = SHORT.get(word, value)
-        elif word == "none" and name != "baseline":
-            value = None
-        else:
-            with suppress(ValueError):  # a number, true or false
-                value = json.loads(word)
-    check_setting(name, value)
-    return value
+    """A declared setting's value, as `read_setting`. Raises GradebookError."""
+    if name not in KINDS:
+        raise refuse("estimator, counts, or one of " + ", ".join(KINDS), name, name)
+    return read_setting(name, value)

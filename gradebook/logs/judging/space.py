@@ -12,8 +12,9 @@ from itertools import product
 import numpy as np
 
 from gradebook.core.batch import codes
+from gradebook.core.vocabulary import BASELINES, SCALES
 from gradebook.logs.judging.fit import Numbers
-from gradebook.logs.judging.reading import BASELINE_WORDS, SCALE_WORDS, Reading
+from gradebook.logs.judging.reading import Reading
 from gradebook.logs.logged_steps import LoggedSteps
 
 EPS_PLACES = (
@@ -240,8 +241,6 @@ def families(rows: Rows, eps: float | None = None) -> Iterator[Iterator[Reading]
     """Every baseline over every scale, once and normalized again: the readings
     with each eps in each place, the usual one first; `eps` also takes part."""
     choices = dict.fromkeys((*EPS_PLACES, (eps or 0.0, "after")))
-    alone = ("group_mean", "leave_one_out", "length_weighted_mean")
-    own_mean = ("group_mean", "second_best")  # a deviation is measured from the mean
     lone = bool((rows.groups.n <= 1).any())
     seconds = [s for s in SECONDS if s.startswith(tuple(rows.weights))]
     has_length = "length" in rows.steps.has
@@ -254,13 +253,15 @@ def families(rows: Rows, eps: float | None = None) -> Iterator[Iterator[Reading]
             about=about,
             lone_row=lone_row,
         )
-        for baseline in BASELINE_WORDS
-        if has_length or baseline != "length_weighted_mean"
-        for lone_row in (("zero", "raw") if lone and baseline in alone else ("",))
-        for scale in SCALE_WORDS
+        for baseline, compared in BASELINES.items()
+        if has_length or "length" not in compared.needs
+        for lone_row in (
+            ("zero", "raw") if lone and "lone_row" in compared.reads else ("",)
+        )
+        for scale, divisor in SCALES.items()
         for about in ("mean", "baseline")
-        if about == "mean" or (scale in OF_MEAN and baseline not in own_mean)
-        for ddof in ((1, 0) if scale.endswith("_std") else (1,))
+        if about == "mean" or (compared.centers and "spread_about" in divisor.reads)
+        for ddof in ((1, 0) if divisor.is_std else (1,))
     ]
     for first, second in product(firsts, ("", *seconds)):
         yield (

@@ -100,10 +100,8 @@ def conventions(
     shapes: Sequence[Mapping[str, Any]],
     details: Sequence[tuple[int, float]] = DETAILS[:1],
 ) -> list[Settings]:
-    """Settings that a bug is tried under, with what was declared, none where no
-    engine computes that; `lone`: what a lone row gets may matter."""
-    if not asked.by_engine:
-        return []
+    """Settings that a bug is tried under, with what was declared; `lone`: what a lone
+    row gets may matter."""
     tried = [
         {"lone_row": lone_row, "ddof": ddof, "eps": eps, **shape, **asked.declared}
         for lone_row, shape in product(("raw", "zero")[: 1 + lone], shapes)
@@ -119,7 +117,8 @@ def settings_beside(
     without one, and those that are asked for most."""
     usual = [(r.ddof, r.eps) for r in readings[:6] if r.divides and r.eps_at == "after"]
     details = [*dict.fromkeys(usual or DETAILS[:2])][:2]
-    names = ("baseline", "scale", "lone_row", "whiten_tokens", "whiten_ddof")
+    names = ("baseline", "scale", "lone_row", "whiten_tokens", "whiten_over")
+    names += ("whiten_ddof", "whiten_eps")
     shapes = [{name: r.settings[name] for name in names} for r in readings[:3]]
     if readings and {readings[0].baseline, readings[0].scale} != {"none"}:
         scale = "none" if readings[0].divides else "group_std"

@@ -13,10 +13,11 @@ from pydantic_core import to_jsonable_python
 from gradebook.cases.scenario import bug
 from gradebook.core.formatting import counted, short
 from gradebook.core.lazy_pandas import pd
+from gradebook.core.vocabulary import NAMED
 from gradebook.logs.judging import suspects
 from gradebook.logs.judging.fit import REWARDS, SCORES, WRITTEN, distance
 from gradebook.logs.judging.judge import OFF, Judgement, no_steps
-from gradebook.logs.judging.reading import COMPUTATIONS, REJECTS, ROLES, Reading
+from gradebook.logs.judging.reading import REJECTS, ROLES, Reading
 from gradebook.logs.judging.search import quiet, search
 from gradebook.logs.judging.suspects import Suspect
 from gradebook.logs.read.log import Log
@@ -191,7 +192,7 @@ def _matches(j: Judgement) -> str:
     usual = [
         o.title
         for o in j.readings
-        if (o.baseline, o.scale, "") in COMPUTATIONS and o.over in ("", "tokens")
+        if (o.baseline, o.scale, "") in NAMED and o.over in ("", "tokens")
     ]
     titles = [t for t in dict.fromkeys(usual) if t != r.title][:3]
     if titles:

@@ -28,6 +28,7 @@ from gradebook.cases.scenario import bug
 from gradebook.core.batch import Batch
 from gradebook.core.columns import COLUMNS, number
 from gradebook.core.formatting import pair, settled
+from gradebook.core.vocabulary import BASELINES, NOTHING, STEP
 from gradebook.engine.pipeline import Trace
 from gradebook.output import panels
 from gradebook.ui.parts.drafts import Draft
@@ -41,14 +42,6 @@ HOLLOW = {
 SCALED = {"score", "scale", "standardized"}
 """Stages for whose bugs the divisor is drawn as a bar. Every board draws the groups
 with their baselines, and which rows count."""
-
-BASELINES = {
-    "group_mean": "group's mean",
-    "batch_mean": "batch's mean",
-    "leave_one_out": "mean of the others",
-    "length_weighted_mean": "mean weighted by tokens",
-    "second_best": "second best reward",
-}
 
 
 def view(
@@ -103,7 +96,7 @@ def view(
         "stood": browser_numbers(came.reward.tolist()) if same_rows else [],
         "panels": axes,
         "numbers": numbered,
-        "baseline": BASELINES.get(batch.settings.baseline, ""),
+        "baseline": BASELINES[batch.settings.baseline].short,
         "hollow": HOLLOW[say],
         "causes": [_cause(batch, t, say, scaled) for t in traces] if is_drawn else [],
         "summary": summary,
@@ -161,10 +154,11 @@ def _settled(values: Iterable[float]) -> list[float | None]:
 def _cause(batch: Batch, trace: Trace, say: str, scaled: bool) -> dict[str, Any]:
     """One engine's groups, baselines and rows with a say."""
     settings = batch.settings
-    group = batch.step_index if settings.baseline == "batch_mean" else trace.group
+    baseline = BASELINES[settings.baseline]
+    group = batch.step_index if baseline.compares == STEP else trace.group
     cause = {"group": group.tolist(), "say": _bits(getattr(trace, say))}
     cause["at"] = [None] * batch.rows
-    if settings.baseline != "none" and settings.reward_scaling:
+    if baseline.compares != NOTHING and settings.reward_scaling:
         reward = trace.baseline / settings.reward_scaling - settings.reward_bias
         cause["at"] = browser_numbers(reward.tolist())
     if say != "counted":

@@ -11,8 +11,8 @@ import streamlit as st
 from gradebook.core import PROJECT
 from gradebook.core.errors import GradebookError
 from gradebook.core.settings import CHOICES, ESTIMATORS
+from gradebook.core.vocabulary import NAMED
 from gradebook.logs.explore import StepRows, step_rows
-from gradebook.logs.judging.reading import COMPUTATIONS
 from gradebook.logs.judging.verdict import Verdict
 from gradebook.logs.log import options_of
 from gradebook.logs.read.columns import NAMES
@@ -188,7 +188,7 @@ def answers() -> Mapping[str, Mapping[str, Any]]:
     """What a person may say of a run -> what it declares: an estimator, or a
     function of a trainer's release, the newest first, as it was measured."""
     answers: dict[str, Mapping[str, Any]] = {"I don't know": {}}
-    for name, title in COMPUTATIONS.values():
+    for name, title in NAMED.values():
         declared = {"estimator": name}
         if "/" not in name and declared not in answers.values():
             answers[title[:1].upper() + title[1:]] = declared
