@@ -140,7 +140,10 @@ def bounds(of, **limits):
         ({"kind": "equal", "column": "reward"}, "different values in one prompt"),
         ({"kind": "equal", "column": "tokens", "equal": False}, "equal values in each"),
         ({"kind": "differ", "rows": "whole"}, ""),
-        ({"kind": "differ", "rows": [0, 7]}, "None of these rows"),
+        (
+            {"kind": "differ", "rows": [0, 7]},
+            "Both engines give these rows the same advantage.",
+        ),
         ({"kind": "crash"}, "The faulty engine still runs."),
     ],
 )
@@ -157,7 +160,7 @@ def test_a_loss_a_gradient_and_whole_prompts_are_judged_too():
     assert judged("zero_std_kl", [], {**differ, "rows": [0, 1]}) == ""
     assert "gradient" in judged("zero_std_kl", [], {**differ, "rows": [2, 3]})
     whole = {"kind": "differ", "rows": "whole"}
-    assert "None of these" in judged("rejected_rows", [], whole)
+    assert "the same advantage" in judged("rejected_rows", [], whole)
 
 
 def test_a_shift_follows_its_row_through_edits():
