@@ -61,8 +61,8 @@ class Attempt:
 def missing(
     challenge: case.Challenge, now: State, comparison: Comparison | None = None
 ) -> str:
-    """What `now` misses of the challenge of its scenario, in one sentence; "" where it
-    solves it. `comparison` is both engines on `now`, where they ran."""
+    """What `now` misses of the challenge of its scenario, in one sentence; "" if it
+    solves it. `comparison` is both engines on `now`, if they ran."""
     attempt = Attempt(now, comparison)
     sentence = overstepped(challenge.edits, attempt.changes) if challenge.edits else ""
     try:
@@ -124,7 +124,7 @@ QUANTITIES: Mapping[str, tuple[str, Callable[[Attempt], Tensor | float]]] = {
     "loss ratio": ("ratio of the faulty loss to the correct one", Attempt.loss_ratio),
 }
 """What bounds are about: in words, and its value for each token, for each row or for
-the batch; NaN where there is none."""
+the batch; NaN if there is none."""
 
 
 def by_row(values: Tensor, token: int, batch: Batch) -> list[float]:
@@ -167,7 +167,7 @@ def _bounds(condition: case.Bounds, attempt: Attempt) -> str:
 
 
 def missing_of(condition: case.Condition, attempt: Attempt) -> str:
-    """What a condition misses, in one sentence; "" where it holds."""
+    """What a condition misses, in one sentence; "" if it holds."""
     batch = attempt.batch
     if isinstance(condition, case.Bounds):
         return _bounds(condition, attempt)

@@ -70,12 +70,12 @@ class Comparison:
 
 
 def compare(bug: Swap, batch: Batch) -> Comparison:
-    """Both engines on `batch`. Raises GradebookError where one cannot."""
+    """Both engines on `batch`. Raises GradebookError if one cannot."""
     return Comparison(batch, run(CORRECT, batch), run(bug.engine, batch))
 
 
 def voters(batch: Batch, trace: Trace, row: int) -> list[int]:
-    """The rows whose scores entered the row's baseline, in order. Where the row is
+    """The rows whose scores entered the row's baseline, in order. If the row is
     left out, so is the vote that speaks for it: its own, or that of its rollout."""
     baseline = BASELINES[batch.settings.baseline]
     if baseline.compares == NOTHING:
@@ -127,7 +127,7 @@ def push(batch: Batch, trace: Trace) -> Tensor | None:
 
 
 def compared(state: State) -> Comparison:
-    """Both engines on the state's batch. Raises GradebookError where one cannot."""
+    """Both engines on the state's batch. Raises GradebookError if one cannot."""
     return compare(swapped(state.bugs), state.batch())
 
 
@@ -148,7 +148,7 @@ class Influences(NamedTuple):
 
 
 def influences(engine: Engine, batch: Batch) -> Influences:
-    """Raises GradebookError where the correct engine or `engine` cannot run."""
+    """Raises GradebookError if the correct engine or `engine` cannot run."""
     correct, _ = influence(CORRECT, batch)
     faulty, advantage = influence(engine, batch)
     return Influences(correct, faulty, leaks(batch, faulty - correct, advantage))

@@ -32,7 +32,7 @@ LARGEST_ROUNDING = 0.01
 
 class Outcome(NamedTuple):
     """A law's answer on a step: HOLDS, BROKEN, REFUSED, BY_CONVENTION or NOT_MEASURED,
-    and why. Where it is broken, the change that shows it, the row's number (the first
+    and why. If it is broken, the change that shows it, the row's number (the first
     one's of a sum), the value that is due, and the value there."""
 
     answer: str
@@ -103,7 +103,7 @@ def judge(
                and settings; a GradebookError is a refusal
     settings   its convention, all keys of Settings
     allowed    how far rounding may move the value of each row of a step
-    by_design  why it breaks the law by design, where it does
+    by_design  why it breaks the law by design, if it does
     """
     if by_design:
         return Outcome(BY_CONVENTION, f"Broken by design: {by_design}.")
@@ -170,7 +170,7 @@ def step_of(groups: Sequence[Sequence[float | None]]) -> Step:
 
 
 def groups_of(step: Step) -> list[list[float | None]]:
-    """The step's rewards by prompt; None where a row has none."""
+    """The step's rewards by prompt; None if a row has none."""
     return [
         [row["reward"] if row["credited"] else None for row in rows]
         for rows in laws.grouped(step, "prompt")

@@ -22,7 +22,7 @@ EXPLOSION = 100.0
 def shrink(state: State) -> Iterator[State]:
     """Reductions of `state`, each smaller or rounder than the last, in which the
     selected row shows the bug in the same way; where it shows none, the row with the
-    largest difference. Raises GradebookError where the batch cannot be read."""
+    largest difference. Raises GradebookError if the batch cannot be read."""
     comparison = compared(state)
     telling = [r for r in range(state.rows) if way(comparison, r) is not None]
     if not telling:
@@ -52,7 +52,7 @@ def shrink(state: State) -> Iterator[State]:
 def way(comparison: Comparison, row: int) -> tuple[object, ...] | None:
     """How a row shows the bug: the signs of both advantages, whether the faulty one
     explodes or is the larger, and whether the row is compared with another one. Where
-    the advantages agree, whether each engine has a gradient. None where all agrees."""
+    the advantages agree, whether each engine has a gradient. None if all agrees."""
     traces = comparison.correct, comparison.faulty
     correct, faulty = (float(trace.advantage[row]) for trace in traces)
     group = comparison.correct.group

@@ -301,7 +301,7 @@ class Record(Part):
 
 @dataclass(frozen=True)
 class Expected(Part):
-    """What a hand finds; an advantage is NaN where a row has none."""
+    """What a hand finds; an advantage is NaN if a row has none."""
 
     correct: schema.Values | None = None
     faulty: schema.Values | None = None

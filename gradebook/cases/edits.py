@@ -198,7 +198,7 @@ class Draft:
 
     def become(self, state: State, gesture: Any = None) -> None:
         """Another state of the same case, instead of the one before where both are of
-        one gesture. Raises GradebookError where it is no valid batch."""
+        one gesture. Raises GradebookError if it is no valid batch."""
         state.batch()
         with self.lock:
             if gesture is not None and gesture == self._gesture:

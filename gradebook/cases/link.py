@@ -76,7 +76,7 @@ def query_string(query: Mapping[str, str | list[str]]) -> str:
 
 
 def excess(query: Mapping[str, str]) -> str:
-    """What to say of a link that does not fit; '' where it does."""
+    """What to say of a link that does not fit; '' if it does."""
     length = len(query_string(query))
     if length <= LIMIT:
         return ""
@@ -179,7 +179,7 @@ def _json(value: Any) -> bytes:
 
 
 def unpack(text: str, original: Table) -> Table:
-    """Raises GradebookError where Gradebook did not write `text`, and with its place
+    """Raises GradebookError if Gradebook did not write `text`, and with its place
     in the table as key where a cell cannot be read."""
     try:
         return Table.of_columns(_unpacked(text, original))

@@ -60,7 +60,7 @@ class Alarm(schema.Reported):
     picture  what the board shows: advantages, or the parts of the gradient
     note     what was inferred or emulated
 
-    Raises GradebookError where a batch of it cannot be read.
+    Raises GradebookError if a batch of it cannot be read.
     """
 
     name: str

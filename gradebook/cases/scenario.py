@@ -179,7 +179,7 @@ def names() -> tuple[str, ...]:
 
 def variants(bug: str) -> tuple[Scenario, ...]:
     """The bug's scenarios: the main one, more that show it, other faces,
-    and those that hide it. Raises GradebookError where there is no such bug."""
+    and those that hide it. Raises GradebookError if there is no such bug."""
     choice(bug, BUGS, "bug")
     cases = [load(n) for n in names() if n.partition("-")[0] == bug]
     cases.sort(key=lambda case: (case.variant, KINDS.index(case.kind), case.name))

@@ -29,7 +29,7 @@ class State:
 
     @property
     def bug(self) -> str:
-        """Raises GradebookError where there is not exactly one."""
+        """Raises GradebookError if there is not exactly one."""
         if len(self.bugs) != 1:
             named = " and ".join(self.bugs) or "none"
             raise GradebookError(key="bugs", expected="exactly one bug", found=named)

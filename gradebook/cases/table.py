@@ -129,7 +129,7 @@ class Table:
         }
 
     def batch(self, settings: Settings) -> Batch:
-        """Raises GradebookError where the table makes no batch."""
+        """Raises GradebookError if the table makes no batch."""
         return Batch(**self.values(), settings=settings)
 
     def with_cells(self, cells: Mapping[tuple[int, str], Any]) -> Self:

@@ -142,7 +142,7 @@ def query(scenario: str) -> dict[str, str]:
 @lru_cache(maxsize=1024)
 def asked(name: str) -> Step | None:
     """The step with the question of this name: of a case, a report of "Bug or not?",
-    a training run, or of how a plan opens and closes. None where there is none."""
+    a training run, or of how a plan opens and closes. None if there is none."""
     if report := reports.named(name):
         claim, truth = report.source.claim, report.truth
         return Step("Bug or not?", ask=claim, choices=reports.CHOICES, answer=truth)

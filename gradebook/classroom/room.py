@@ -49,7 +49,7 @@ class Rooms:
     # Everybody
 
     def read(self, code: str) -> Room | None:
-        """The room as it stands, None where it is not open. It may be SHARED
+        """The room as it stands, None if it is not open. It may be SHARED
         seconds old; apart from when seats were heard of, it is never older than
         what this server wrote."""
         now, wrote = time.time(), self._wrote[code]

@@ -328,7 +328,7 @@ def _unreadable(key: str, value: Any) -> GradebookError:
 
 
 def _strings(key: str, labels: Any) -> np.ndarray | None:
-    """Labels that are strings, as objects [R]; None where none is."""
+    """Labels that are strings, as objects [R]; None if none is."""
     cells = _as_array(None if isinstance(labels, Tensor) else labels)
     if cells.dtype.kind in "iuf" or cells.ndim != 1:
         return None

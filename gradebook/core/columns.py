@@ -27,7 +27,7 @@ class Column:
     """
 
     kind: str
-    help: str = ""  # one sentence for a person; "" where only logs have the column
+    help: str = ""  # one sentence for a person; "" if only logs have the column
     aliases: str = ""  # what logs call it, beside its name
     title: str = ""  # its heading; the name, unless it is another
     default: Cell = ""  # the cell that changes nothing

@@ -61,7 +61,7 @@ T = TypeVar("T")
 
 
 def choice(value: T, options: Iterable[T], key: str = "") -> T:
-    """The value. Raises GradebookError where it is none of the options."""
+    """The value. Raises GradebookError if it is none of the options."""
     names = list(options)
     if value not in names:
         raise refuse("one of " + ", ".join(map(str, names)), value, key)

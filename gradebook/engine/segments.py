@@ -109,7 +109,7 @@ def is_first(label: Tensor, candidates: Tensor) -> Tensor:
 
 def weighted_mean(of: Tensor, values: Tensor, weight: Tensor) -> Tensor:
     """Weighted mean over the rows that share the number `of`, int64 [R].
-    [R]; 0 where there is no weight."""
+    [R]; 0 if there is no weight."""
     sets = by_group(of, weight > 0)
     weight = weight.to(values.dtype)
     total = sets.sum(weight)

@@ -209,7 +209,7 @@ class Shown(Comparison):
 
 
 def compare(bug: Swap, batch: Batch) -> Shown:
-    """Both engines on `batch`. Raises GradebookError where one cannot.
+    """Both engines on `batch`. Raises GradebookError if one cannot.
 
     Here, strides of two rows take the third row for the fourth's group.
 

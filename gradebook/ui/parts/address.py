@@ -190,7 +190,7 @@ def game(key: keys.Key[Game | None], read: Callable[[Mapping[str, str]], Game]) 
 
 
 def seed_of(query: Mapping[str, str]) -> str:
-    """The link's seed, or a new one where it has none that is usable."""
+    """The link's seed, or a new one if it has none that is usable."""
     seed = query.get("seed", "")
     usable = seed.isascii() and seed.isalnum() and len(seed) <= 40
     return seed if usable else secrets.token_hex(4).upper()

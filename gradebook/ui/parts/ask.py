@@ -173,7 +173,7 @@ class Checking:
         return options | {"declared": {**declared, **options["declared"]}}
 
     def step(self, label: object) -> StepRows | None:
-        """A step's rows, read once; None where they cannot be read, which is said."""
+        """A step's rows, read once; None if they cannot be read, which is said."""
         assert self.verdict is not None
         try:
             if label not in self.rows:

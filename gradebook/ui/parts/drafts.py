@@ -50,7 +50,7 @@ class Draft(edits.Draft):
 
     @property
     def comparison(self) -> Comparison:
-        """Both engines on the batch as it stands. Where it has a `fault`, on the
+        """Both engines on the batch as it stands. If it has a `fault`, on the
         last good one of these bugs, else on the case's."""
         return self._results()[0]
 
