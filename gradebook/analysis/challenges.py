@@ -24,7 +24,8 @@ from gradebook.engine.segments import by_group
 
 
 class Attempt:
-    """A state and its changes from the case as it came. Engines run when asked for."""
+    """A state and its changes since the original case. The engines run when they are
+    needed."""
 
     def __init__(self, now: State, comparison: Comparison | None):
         self.bug, self.batch = swap(now.scenario.bug), now.batch()
@@ -36,7 +37,7 @@ class Attempt:
         return self.known or compare(self.bug, self.batch)
 
     def shift(self, side: str) -> Tensor:
-        """How far an engine's advantages moved from the case as it came."""
+        """How far an engine's advantages moved since the original case."""
         now = getattr(self.comparison, side).advantage
         before = getattr(compare(self.bug, self.before.batch()), side).advantage
         rows = self.changes.came_from
@@ -61,8 +62,8 @@ class Attempt:
 def missing(
     challenge: case.Challenge, now: State, comparison: Comparison | None = None
 ) -> str:
-    """What `now` misses of the challenge of its scenario, in one sentence; "" if it
-    solves it. `comparison` is both engines on `now`, if they ran."""
+    """Why `now` does not solve its scenario's challenge, in one sentence; "" if it
+    does. `comparison` is both engines on `now`, if they already ran."""
     attempt = Attempt(now, comparison)
     sentence = overstepped(challenge.edits, attempt.changes) if challenge.edits else ""
     try:
@@ -167,7 +168,7 @@ def _bounds(condition: case.Bounds, attempt: Attempt) -> str:
 
 
 def missing_of(condition: case.Condition, attempt: Attempt) -> str:
-    """What a condition misses, in one sentence; "" if it holds."""
+    """Why a condition does not hold, in one sentence; "" if it does."""
     batch = attempt.batch
     if isinstance(condition, case.Bounds):
         return _bounds(condition, attempt)

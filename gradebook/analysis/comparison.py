@@ -1,4 +1,5 @@
-"""Two traces of one batch: where they differ, which rows flip, and who moves whom."""
+"""Two traces of one batch: the stages in which they differ, the rows that flip, and
+how far each row's reward moves each advantage."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property

@@ -15,7 +15,7 @@ from gradebook.core.formatting import DUST, plain, settled, signed
 from gradebook.engine.pipeline import CORRECT, STAGES, Trace, run
 
 GAMMA = 0.99
-"""NormalizeReward's discount, by default."""
+"""The default discount of NormalizeReward."""
 
 OF_STEP: Mapping[str, Callable[[Batch, Trace], Tensor]] = {
     "batch_scale": lambda batch, trace: trace.scale[:1],
@@ -24,7 +24,7 @@ OF_STEP: Mapping[str, Callable[[Batch, Trace], Tensor]] = {
         (batch.tokens * trace.advantage).nansum() / batch.mask.sum()
     ),
 }
-"""What is made of a trace; everything else is a field of it."""
+"""Evidence that is computed from a trace. All other evidence is one of its fields."""
 
 
 def centred(batch: Batch) -> Tensor:

@@ -27,13 +27,13 @@ from gradebook.engine.pipeline import CORRECT, Engine, run
 HOLDS, BROKEN, REFUSED = "holds", "broken", "refused"
 BY_CONVENTION, NOT_MEASURED = "by convention", "not measured"
 LARGEST_ROUNDING = 0.01
-"""Where rounding may move an advantage by more, a law cannot be tested."""
+"""If rounding may move an advantage by more than this, a law cannot be tested."""
 
 
 class Outcome(NamedTuple):
     """A law's answer on a step: HOLDS, BROKEN, REFUSED, BY_CONVENTION or NOT_MEASURED,
-    and why. If it is broken, the change that shows it, the row's number (the first
-    one's of a sum), the value that is due, and the value there."""
+    and why. If it is broken: the change that shows it, the row (the first row of a
+    sum), the expected value and the actual one."""
 
     answer: str
     sentence: str
@@ -103,7 +103,7 @@ def judge(
                and settings; a GradebookError is a refusal
     settings   its convention, all keys of Settings
     allowed    how far rounding may move the value of each row of a step
-    by_design  why it breaks the law by design, if it does
+    by_design  why the trainer breaks the law by design; "" if it does not
     """
     if by_design:
         return Outcome(BY_CONVENTION, f"Broken by design: {by_design}.")
@@ -236,7 +236,8 @@ def check(name: str, engine: Engine, batch: Batch) -> Outcome:
         run(engine, batch)
 
     def allowed(step: Step) -> list[float]:
-        """The rounding of each row's score, over what it is divided by."""
+        """How far rounding may move each advantage: the rounding of the row's score,
+        divided by the row's divisor."""
         changed = batch_of(step, batch, batch.settings)
         try:
             divisor = run(CORRECT, changed).scale

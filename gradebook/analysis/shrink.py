@@ -14,9 +14,10 @@ from gradebook.core.errors import GradebookError
 from gradebook.core.formatting import DUST
 
 MOST_RUNS = 2000
-"""Candidates tried at most; one of a dozen rows takes about a millisecond."""
+"""The most candidates that are tried. One with a dozen rows takes about a
+millisecond."""
 EXPLOSION = 100.0
-"""A faulty advantage so many times the correct one is a way of its own."""
+"""A faulty advantage that is this many times the correct one has exploded."""
 
 
 def shrink(state: State) -> Iterator[State]:
@@ -122,7 +123,7 @@ def rounder_numbers(state: State) -> Iterator[State]:
 
 
 def roundness(text: str) -> tuple[float, ...]:
-    """Smaller is rounder: few digits, a small size, no sign."""
+    """A sort key: smaller means rounder (few digits, a small size, no sign)."""
     value = number(text)
     return len(text.strip().lstrip("+-")), abs(value), value < 0
 

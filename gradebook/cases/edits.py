@@ -26,14 +26,14 @@ from gradebook.core.settings import read_setting
 
 
 def set_cell(state: State, row: int, column: str, cell: str | bool) -> State:
-    """Another cell, as typed. `column` is a column or a token such as t3."""
+    """Changes a cell. The value is as typed; `column` is a column or a token (t3)."""
     _check_row(state, row)
     choice(column, state.table.headers, "column")
     return replace(state, table=state.table.with_cells({(row, column): cell}))
 
 
 def set_mask(state: State, row: int, start: int, stop: int, on: bool) -> State:
-    """Tokens `start` to `stop` - 1 of a row learn, or do not."""
+    """Unmasks or masks the tokens `start` to `stop` - 1 of a row."""
     _check_row(state, row)
     if not 0 <= start < stop <= state.table.width:
         tokens = f"tokens from 0 to {state.table.width}"
@@ -43,7 +43,7 @@ def set_mask(state: State, row: int, start: int, stop: int, on: bool) -> State:
 
 
 def add_row(state: State, row: int) -> State:
-    """A copy of `row` below it, selected."""
+    """Adds a copy of `row` below it and selects the copy."""
     _check_row(state, row)
     order = [*range(row + 1), *range(row, state.rows)]
     return replace(state, table=state.table.take(order), row=row + 1)
@@ -59,7 +59,7 @@ def remove_row(state: State, row: int) -> State:
 
 
 def move_row(state: State, row: int, to: int) -> State:
-    """`row` at position `to`; the selection moves along."""
+    """Moves `row` to position `to`. The selection moves with it."""
     _check_row(state, row)
     _check_row(state, to)
     order = [r for r in range(state.rows) if r != row]
@@ -122,7 +122,8 @@ def _block(text: str) -> list[list[str]]:
 
 
 def set_width(state: State, tokens: int) -> State:
-    """Another number of tokens a row, never without one that a row learns from."""
+    """Sets the number of tokens per row. It never drops a token from which a row
+    learns."""
     least = state.table.used_width
     if not state.table.width or not least <= tokens <= WIDEST:
         expected = f"{least} to {WIDEST} tokens, in a table with a mask"
@@ -135,12 +136,12 @@ def show_every_column(state: State) -> State:
 
 
 def select(state: State, row: int) -> State:
-    """Another selected row, as near as there is one."""
+    """Selects a row, or the nearest one that exists."""
     return replace(state, row=max(0, min(row, state.rows - 1)))
 
 
 def set_setting(state: State, name: str, typed: Any) -> State:
-    """Another setting, as typed: text, an option, or True or False."""
+    """Changes a setting. The value is as typed: text, an option, or True or False."""
     value = read_setting(choice(name, state.settings, "setting"), typed)
     return replace(state, settings=replace(state.settings, **{name: value}))
 
@@ -150,7 +151,7 @@ def _check_row(state: State, row: int) -> None:
 
 
 HISTORY = 200
-"""States that a draft remembers at most; they share the columns that are equal."""
+"""The most states that a draft remembers. They share equal columns."""
 
 
 @dataclass
@@ -233,7 +234,7 @@ class Draft:
             self.states[self.at] = select(self.state, row)
 
     def go(self, number: int) -> None:
-        """The state number `number` of the history, or the nearest."""
+        """Goes to the state with this number in the history, or to the nearest."""
         with self.lock:
             self.at = max(0, min(number, len(self.states) - 1))
             self._gesture = None

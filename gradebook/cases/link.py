@@ -1,4 +1,4 @@
-"""A state as the query string of a link, and back.
+"""Writes a state as the query string of a link, and reads it.
 
     v=1  s=<case>  open=1  <field>=<value>  t=<the table's differences>
 
@@ -71,12 +71,12 @@ def _texts(state: State) -> dict[str, str]:
 
 
 def query_string(query: Mapping[str, str | list[str]]) -> str:
-    """The parameters as they stand in the address, after the '?'."""
+    """The parameters as text for an address, without the '?'."""
     return urlencode(query, True, encoding="utf-8", errors="surrogatepass")
 
 
 def excess(query: Mapping[str, str]) -> str:
-    """What to say of a link that does not fit; '' if it does."""
+    """The message about a link that is too long; '' if it is not."""
     length = len(query_string(query))
     if length <= LIMIT:
         return ""

@@ -47,20 +47,20 @@ adapter = cache(TypeAdapter)
 
 
 def read(kind: Any, value: Any) -> Any:
-    """`value`, as TOML reads it, checked as a part or another type. Raises
-    GradebookError with key, row, and what pydantic says."""
+    """Checks `value`, as TOML gives it, against a part or another type. Raises
+    GradebookError with key, row and pydantic's message."""
     try:
         return adapter(kind).validate_python(value)
     except ValidationError as error:
         problem = error.errors(include_url=False)[0]
     key = ""
     for place in problem["loc"]:
-        if place != "[key]":  # pydantic names a wrong key of a table twice
+        if place != "[key]":  # pydantic repeats a wrong key of a table
             key += f"[{place}]" if isinstance(place, int) else f".{place}"
     key = key.removeprefix(".")
     inner = problem.get("ctx", {}).get("error")
     if isinstance(inner, GradebookError):
-        # An error in the file's own rows is named by its column alone.
+        # For an error in the file's own rows, name its column alone.
         in_rows = key == "rows" and inner.row is not None
         raise inner if in_rows else inner.at(key=f"{key}.{inner.key}".strip("."))
     message = problem["msg"]
@@ -96,7 +96,7 @@ def between(least: int, most: int = 100) -> Any:
 
 
 def check_index(key: str, index: int, count: int, of: str) -> None:
-    """Raises GradebookError unless `index` is one into so many."""
+    """Raises GradebookError unless 0 <= `index` < `count`."""
     if not 0 <= index < count:
         raise refuse(f"0 to {count - 1}, an index into {of}", index, key)
 

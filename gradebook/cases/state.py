@@ -40,11 +40,12 @@ class State:
         return len(self.table)
 
     def batch(self) -> Batch:
-        """Raises GradebookError with its place where the table makes none."""
+        """The table as a batch. Raises GradebookError with the place that makes it
+        invalid."""
         return self.table.batch(self.settings)
 
     def same_batch(self, other: Self) -> bool:
-        """Equal but for the selected row."""
+        """The states differ at most in the selected row."""
         return replace(self, row=other.row) == other
 
 

@@ -63,8 +63,9 @@ class Table:
     def of_columns(
         cls, columns: Mapping[str, Sequence[Any]], others: Mapping[str, Any] = {}
     ) -> Self:
-        """A table of columns by their headers, and of `others` that were read. Raises
-        GradebookError with header and row where no batch has them."""
+        """Builds a table from columns of raw cells by header; `others` are columns that
+        were validated before. Raises GradebookError with header and row for a column or
+        cell that no batch has."""
         cells: dict[str, Any] = {**others, **columns}
         width = sum(header not in COLUMNS for header in cells)
         for header, values in columns.items():
@@ -107,7 +108,7 @@ class Table:
 
     @property
     def used_width(self) -> int:
-        """The width up to the last token that some row learns from; 1 at least."""
+        """The number of tokens up to the last unmasked one of any row; at least 1."""
         used = (t + 1 for t in range(self.width) if True in self.cells[f"t{t + 1}"])
         return max(used, default=1)
 
@@ -119,7 +120,7 @@ class Table:
         return self.cells[name]
 
     def values(self) -> dict[str, list[Any]]:
-        """What the cells say, column by column."""
+        """The values of the cells, column by column."""
         width = self.width
         return {
             name: list(self["mask"])
@@ -133,7 +134,7 @@ class Table:
         return Batch(**self.values(), settings=settings)
 
     def with_cells(self, cells: Mapping[tuple[int, str], Any]) -> Self:
-        """Other cells, by row, and by header or column."""
+        """Changes cells, given by row, and by header or column."""
         columns: dict[str, list[Any]] = {}
         for (row, name), value in cells.items():
             by_header = _by_header({name: value})

@@ -19,7 +19,7 @@ from gradebook.classroom.store import GONE, LOOKED, Position, Room, Seat, hashed
 from gradebook.core.errors import GradebookError, refuse
 
 ALPHABET = "CDFGHJKMNPQRTVWX34679"
-"""Of a room's code. No two of these look alike, and they spell no words."""
+"""The characters of a room's code. No two look alike, and they spell no words."""
 LENGTH = 6
 """Characters of a room's code: 21 to the power of 6 is 86 million codes."""
 MOST_ROOMS = 1000
@@ -28,7 +28,7 @@ KEPT = 23 * 3600.0
 """Seconds that a silent room is kept. Each server deletes such rooms every ten
 minutes, so none is kept for more than a day."""
 IDLE = 2 * 3600.0
-"""Seconds after which a silent room makes place on a full server."""
+"""Seconds after which a silent room may be deleted from a full server."""
 SHARED = 0.25
 """Seconds for which one read of a room serves all who ask for it."""
 
@@ -49,7 +49,7 @@ class Rooms:
     # Everybody
 
     def read(self, code: str) -> Room | None:
-        """The room as it stands, None if it is not open. It may be SHARED
+        """The current room; None if it is not open. It may be SHARED
         seconds old; apart from when seats were heard of, it is never older than
         what this server wrote."""
         now, wrote = time.time(), self._wrote[code]
@@ -161,12 +161,12 @@ class Rooms:
             database.merge(Seat(**taken, leads=True, votes={}))
 
     def close(self, code: str, lead: str) -> None:
-        """The room is gone, with all that was kept of it."""
+        """Deletes the room with everything that was kept of it."""
         with self._led(code, lead) as (database, room):
             database.delete(room)
 
     def reveal(self, code: str, lead: str, question: str, on: bool = True) -> None:
-        """The question is answered, and no vote changes any more; with `on` False the
+        """Reveals the answer: no vote changes any more. With `on` False the
         reveal is taken back."""
         with self._led(code, lead) as (_, room):
             others = [name for name in room.revealed if name != question]
@@ -176,7 +176,7 @@ class Rooms:
                 room.revealed = [*others, question]
 
     def change(self, code: str, lead: str, **values: Any) -> None:
-        """Other values in the room's row, such as `locked`, `most` and `ends`."""
+        """Changes values of the room, such as `locked`, `most` and `ends`."""
         with self._led(code, lead) as (_, room):
             for name, value in values.items():
                 setattr(room, name, value)
@@ -189,11 +189,11 @@ class Rooms:
             room.revealed, room.place, room.ends = [], None, None
 
     def move(self, code: str, lead: str, *place: str) -> None:
-        """The lead stands at `place`: what a Position is made of, in its order."""
+        """Moves the lead to `place`: the fields of a Position, in their order."""
         self.change(code, lead, place=vars(Position(*place)))
 
     def sweep(self) -> None:
-        """Deletes the rooms that showed no sign of life for KEPT seconds."""
+        """Deletes the rooms that nobody used for KEPT seconds."""
         silent = Room.touched < time.time() - KEPT
         with self._begin() as database:
             database.execute(delete(Room).where(silent))

@@ -1,4 +1,4 @@
-"""What everything else is built on, and where the project's own files stand."""
+"""What everything else is built on, and the folder of the project's own files."""
 
 from pathlib import Path
 

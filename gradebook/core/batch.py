@@ -314,7 +314,7 @@ def _as_array(value: Any) -> np.ndarray:
 
 
 def _unreadable(key: str, value: Any) -> GradebookError:
-    """Why: the first row that holds no numbers, or has another shape than row 0."""
+    """The error about the first row without numbers, or of another shape than row 0."""
     rows = value.tolist() if hasattr(value, "tolist") else value
     arrays = [_as_array(row) for row in rows] if isinstance(rows, (list, tuple)) else []
     for row, array in enumerate(arrays):

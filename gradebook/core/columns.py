@@ -1,9 +1,10 @@
 """The one table of columns: what batch, table, scenario, link, recording and log call
 a column, what it holds, and how a person types it.
 
-A new column is a line here. One of a batch is also a field of `Batch`, with what
-`batch.completed` puts where it is absent; all else follows by itself. A cell is what
-a person typed: text for labels, numbers and lists, True or False for flags and tokens.
+To add a column, add a line here. A column of a batch is also a field of `Batch`, and
+`batch.completed` has the value that an absent one takes; nothing else has to change. A
+cell is what a person typed: text for labels, numbers and lists, True or False for flags
+and tokens.
 """
 
 import math
@@ -37,8 +38,8 @@ class Column:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What logs call the column, likeliest first: its name, unless that stands
-        among the aliases."""
+        """What logs call the column, likeliest first. Its own name comes first, unless
+        the aliases list it."""
         aliases = tuple(self.aliases.split())
         return aliases if self.name in aliases else (self.name, *aliases)
 
@@ -258,7 +259,7 @@ FLAGS = {
     **dict.fromkeys(("true", "1", "1.0", "yes", "t", "y"), True),
     **dict.fromkeys(("false", "0", "0.0", "no", "f", "n"), False),
 }
-"""Words of a flag, in lower case."""
+"""The words that a flag accepts, in lower case."""
 READERS: Mapping[str, Callable[[Any], Any]] = {
     "label": label,
     "number": number,
@@ -267,4 +268,4 @@ READERS: Mapping[str, Callable[[Any], Any]] = {
     "flag": flag,
     "tokens": flag,
 }
-"""How a cell of each kind is read; but for lists."""
+"""The reader of each kind of cell, except lists."""

@@ -53,7 +53,7 @@ class GradebookError(ValueError):
 def refuse(
     expected: str, value: object, key: str = "", row: int | None = None
 ) -> GradebookError:
-    """The error for a value that is not what was expected."""
+    """An error about a value that differs from what was expected."""
     return GradebookError(key=key, row=row, expected=expected, found=shown(value))
 
 
@@ -69,7 +69,7 @@ def choice(value: T, options: Iterable[T], key: str = "") -> T:
 
 
 def shown(value: object, limit: int = 60) -> str:
-    """A value as it stands in an error message, cut to `limit`."""
+    """A value as an error message prints it, cut to `limit` characters."""
     try:
         text = repr(value)
     except ValueError:  # a whole number of thousands of digits

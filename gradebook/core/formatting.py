@@ -1,4 +1,4 @@
-"""Numbers as people read them, and when two of them differ or change sign: floats,
+"""How numbers are printed, and when two of them differ or change sign: floats,
 NumPy arrays and tensors alike."""
 
 import math
@@ -64,7 +64,7 @@ def plain(value: float, digits: int = 3) -> str:
 
 
 def short(value: float, digits: int = 6) -> str:
-    """The fewest digits, at most so many: '0.25', '1e−6', '2.5e9'."""
+    """As few digits as the value needs, at most `digits`: '0.25', '1e−6', '2.5e9'."""
     return minus(f"{value:.{digits}g}")
 
 
