@@ -26,8 +26,8 @@ def pytest_file(state: State, link: str) -> str:
     """A test file that passes on a trainer without the bug and fails on one with it.
 
     It asks for laws, which hold whatever a trainer's conventions; where none shows
-    the bug on this batch, for the correct numbers. Where no test catches the bug, the
-    rows of the bug's own case are added. Raises GradebookError where the batch cannot
+    the bug on this batch, for the correct numbers. If no test catches the bug, the
+    rows of the bug's own case are added. Raises GradebookError if the batch cannot
     be read, and where the faulty engine has not exactly one bug.
     """
     record = bug(state.bug)

@@ -14,7 +14,7 @@ from gradebook.output.rendering import rendered
 
 def scenario_file(state: State) -> str:
     """The batch as a scenario file: a page variant when it stands in scenarios/ as
-    <bug>-<name>.toml. Raises GradebookError where the batch cannot be read, no file
+    <bug>-<name>.toml. Raises GradebookError if the batch cannot be read, no file
     can hold it, or the faulty engine has not exactly one bug."""
     batch = state.batch()
     comparison = compare(bug(state.bug), batch)
