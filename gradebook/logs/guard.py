@@ -126,7 +126,7 @@ class Guard:
                 self._warned = True
                 reason = str(error) or type(error).__name__
                 text = f"gradebook could not judge step {step}: {reason}. Training"
-                text += " goes on; further such steps are not told."
+                text += " goes on; further failures will not be reported."
                 warnings.warn(text, RuntimeWarning, stacklevel=2)
         if self.finding is None:
             return None

@@ -4,8 +4,8 @@ reward weights.
 TRL cuts groups by position, `num_generations` rows each, and writes every reward
 function before weighting. Whatever a trainer does with them, the advantages of a
 group lie on a rising line with its summed rewards: sizes and weights are tried until
-all groups do. Rows of evaluation stand behind the training rows of a step, of which
-the oldest drop out for them. Letters: R rows, F reward functions.
+all groups do. Evaluation rows follow a step's training rows in TRL's fixed-size buffer
+and push out the oldest ones. Letters: R rows, F reward functions.
 """
 
 from __future__ import annotations

@@ -61,7 +61,7 @@ class Ready(BaseFigure):
 
 
 def charted(data: list[Figure], height: int, **layout: Any) -> Figure:
-    """A figure that is so many pixels high."""
+    """A figure of this height in pixels."""
     margin = {"l": 64, "r": 12, "t": 34, "b": 52, "autoexpand": False}
     return {"data": data, "layout": {"height": height, "margin": margin} | layout}
 
@@ -259,13 +259,14 @@ VERDICTS = {
     "none fits": ("x", "gray"),
     "cannot tell": ("line-ew-open", "gray"),
 }
-"""Symbol and colour of a step's verdict: the shape tells it alone."""
+"""Symbol and colour of a step's verdict. The shape alone is enough to tell them
+apart."""
 
 
 def timeline_figure(frame: "pd.DataFrame", coloured: bool = True) -> Figure:
     """One mark a step, on a symlog axis. `frame` has a line for each step: step,
     verdict, correct_residual (the largest difference from the correct numbers) and
-    flips. A mark stands at the place of its line."""
+    flips. Marks follow the order of the lines."""
     frame = frame.reset_index(drop=True)
     distances = frame["correct_residual"].fillna(0).tolist()
     labels = list(map(str, frame["step"]))

@@ -1,4 +1,4 @@
-"""A state as CSV: a table, no cell of which a spreadsheet computes."""
+"""A state as CSV. No cell is one that a spreadsheet would run as a formula."""
 
 import re
 from typing import Any
@@ -11,8 +11,8 @@ from gradebook.core.columns import of_kind
 from gradebook.core.lazy_pandas import pd
 
 FORMULA = re.compile(r"(^|[;\t\r\n])(\s*)([=+\-@\t\r＝＋－＠])")
-"""Where a spreadsheet would begin to compute; after separators too, since
-some read a semicolon as one."""
+"""Characters that begin a formula in a spreadsheet. They are looked for after
+separators too, since some programs read a semicolon as one."""
 
 
 def csv_file(state: State) -> str:

@@ -27,7 +27,7 @@ from gradebook.output.panels import Panel, stage_panel, telling, written
 from gradebook.output.rendering import rendered
 
 MOST = 40
-"""So many rows are drawn of a comparison, those that differ first."""
+"""The most rows of a comparison that are drawn. Rows that differ come first."""
 ROW, LEFT, PLOT, ROOM = 20, 70, 560, 60
 """Pixels: a row's height, left of the plot, the plot, right of it."""
 NARROW, LETTER, EDGE = 330, 7, 12

@@ -1,4 +1,4 @@
-"""What the two engines made of each row, as panels of numbers, and in words."""
+"""Both engines' results for each row, as panels of numbers and in words."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -10,7 +10,7 @@ from gradebook.analysis.comparison import Comparison
 from gradebook.core.formatting import flips, pair, plain, same, settled
 
 GRADIENT = "gradient"
-"""The tell-tale of a case whose advantages agree."""
+"""The kind of picture for a case whose advantages agree."""
 SQUASHED = 30.0
 """Beyond this ratio of largest to typical value a linear axis hides rows."""
 PARTS_OF_LOSS = {"loss": "loss", "policy_loss": "policy", "kl_loss": "KL"}
@@ -100,7 +100,7 @@ def symlog(value: float) -> float:
 
 
 def squashes(panel: Panel) -> bool:
-    """A value would make all others unreadable on a linear axis."""
+    """Whether one value would make all others unreadable on a linear axis."""
     sizes = sorted(abs(value) for value in panel.finite if settled(value))
     return len(sizes) > 2 and sizes[-1] > SQUASHED * sizes[len(sizes) // 2]
 

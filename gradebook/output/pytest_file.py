@@ -19,7 +19,7 @@ from gradebook.engine.pipeline import CORRECT, run
 from gradebook.output.rendering import rendered
 
 LOOSE = 1e-4
-"""A correct trainer in float32 stays within this."""
+"""The tolerance for a correct trainer in float32."""
 
 
 def pytest_file(state: State, link: str) -> str:
@@ -115,7 +115,7 @@ def _text(value: str) -> str:
 
 
 def literal(value: Any) -> str:
-    """A Python literal; NAN and INF stand at the head of the file."""
+    """A Python literal. The head of the file defines NAN and INF."""
     if isinstance(value, (list, tuple)):
         return f"[{', '.join(map(literal, value))}]"
     if isinstance(value, float) and not math.isfinite(value):

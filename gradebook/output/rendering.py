@@ -1,5 +1,5 @@
 """The templates of what a reader takes home: handout, report, pytest file, scenario
-file. What goes into HTML or SVG is escaped by itself."""
+file. Values in HTML and SVG are escaped automatically."""
 
 import json
 import re
@@ -16,7 +16,7 @@ from gradebook.core.formatting import minus
 
 @cache
 def environment() -> Environment:
-    """The templates. A name that one uses and is not given is an error."""
+    """The templates. A name that a template uses must be passed to it."""
     templates = Environment(
         loader=PackageLoader("gradebook.output"),
         autoescape=select_autoescape(["html.jinja", "svg.jinja"]),

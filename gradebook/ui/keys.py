@@ -1,6 +1,6 @@
-"""Every key of the session's state, with the type of its value; Any for a type of a
-module that imports this one. Pages read and write `st.session_state` through these
-alone, save for the keys of widgets.
+"""Every key of the session's state, with the type of its value. Types are Any if
+importing them would create a cycle. Pages read and write `st.session_state` through
+these keys and the keys of widgets.
 """
 
 import secrets
@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Key(Generic[T]):
-    """One key. Its value is made by `make` where it is first asked for."""
+    """One key. `make` creates its value when it is first read."""
 
     name: str
     make: Callable[[], T]
@@ -30,7 +30,7 @@ class Key(Generic[T]):
         st.session_state[self.name] = value
 
     def drop(self) -> None:
-        """Back to what `make` makes."""
+        """Resets the value to a new one from `make`."""
         st.session_state.pop(self.name, None)
 
 

@@ -157,8 +157,8 @@ def put(query: Mapping[str, str]) -> None:
     for a link. The browser does it in place: Streamlit adds to its history."""
     if excess(query):
         query = {}
-    # The browser writes it once for each pair of these. What has nothing to write
-    # from the start is not there: the page is drawn sooner.
+    # The browser writes it once for each pair of these. Skip the component until there
+    # is something to write: the page appears sooner.
     address, here = st.query_params.to_dict(), keys.ADDRESS.get()
     others = {name: address[name] for name in OTHERS if name in address}
     came, due = query_string(address), query_string({**query, **others})

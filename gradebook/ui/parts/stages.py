@@ -25,7 +25,7 @@ from gradebook.ui.parts.widget import chart, folded, markup, offered, table
 from gradebook.ui.parts.words import safe
 
 MOST_ROWS = 128
-"""Of an influence map that is drawn."""
+"""The most rows of which an influence map is drawn."""
 
 
 def opened(draft: Draft) -> None:
@@ -62,7 +62,7 @@ def choose(draft: Draft, edit: Mapping[str, Any]) -> None:
 
 
 def step(draft: Draft, by: int) -> None:
-    """Opens the stage `by` places further along the path; where none is open, the
+    """Opens the stage `by` places further along the path. If none is open, it opens the
     first in which the engines differ."""
     stages = draft.comparison.stages
     if draft.stage in stages:
@@ -108,7 +108,7 @@ def _marked(line: Line) -> str:
 
 
 def _tokens(comparison: Comparison, row: int, names: tuple[str, str]) -> None:
-    """The gradient of the row, token by token, with what it is made of."""
+    """The gradient of the row, token by token, with its parts."""
     batch, traces = comparison.batch, (comparison.correct, comparison.faulty)
     if comparison.correct.gradient is None:
         return

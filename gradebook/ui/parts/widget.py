@@ -1,14 +1,13 @@
-"""What a page is made of: widgets that show a part of the session's state and
-change it, tables, charts, files, and the keys of the whole page.
+"""The parts of a page: widgets that show and change a part of the session's state,
+tables, charts, files, and the keys of the whole page.
 
 A browser sends the values of all its widgets with each message, also those that the
-server has changed since. So a widget gets a new key whenever it has to show something
-else than the learner chose in it, and a value under an old key is ignored. The
-widget's default says what it shows: a value in the session's state would overwrite
-what was typed since.
+server has changed since. A widget therefore gets a new key when the server changes its
+value; values sent under an old key are ignored. The widget's default is the value that
+it shows: a value in the session's state would overwrite what was typed since.
 
 Until a run ends, the browser shows the old widget behind the new one. style.css hides
-the second of two such neighbours, so each stands in a container of its own.
+the second of two such neighbours, so each has its own container.
 """
 
 import secrets
@@ -63,7 +62,7 @@ def choosing(
 
 
 def _same(value: Any, other: Any) -> bool:
-    """Equal; the order of several choices does not count."""
+    """Whether two values are equal. The order of several choices does not matter."""
     if isinstance(value, list):
         return set(value) == set(other or ())
     return value == other
@@ -84,7 +83,7 @@ def choices(
 
 
 def folded(title: str, name: str, content: Callable[[], None]) -> None:
-    """Content under its title, made while it is open."""
+    """A folded part. Its content is made only while it is open."""
     part = st.expander(title, key=f"open-{name}", on_change="rerun")
     if part.open:
         with part:
@@ -92,7 +91,8 @@ def folded(title: str, name: str, content: Callable[[], None]) -> None:
 
 
 def download(label: str, name: str, make: Callable[[], str], **options: Any) -> None:
-    """The file `name`, made when it is asked for. The page does not run for it."""
+    """A button that downloads the file `name`. The file is made at the click, without a
+    run of the page."""
     kind, key = guess_type(name)[0], f"take-{name}"
     st.download_button(label, make, name, kind, key=key, on_click="ignore", **options)
 

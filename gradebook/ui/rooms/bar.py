@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Standing:
-    """This browser in a room that asks its page's question, whose answer may be shown
-    where it is open; a learner's own vote."""
+    """What a page may show in a room: whether the answer is revealed, the learner's
+    own vote, and whether this browser leads."""
 
     is_open: bool
     vote: int | None = None

@@ -48,8 +48,8 @@ PACE = 0.02
 """Seconds for each learner in the room until a learner hears of counts alone: more
 learners do not ask the server more often."""
 RUN = 0.04
-"""Seconds that a server needs for a learner's page. The browsers choose their moments
-by chance, so that the pages are not all drawn at once."""
+"""Seconds that a server needs for a learner's page. Browsers reload after a random
+delay, so that the server does not draw every page at once."""
 CLOSED = {"draw": "closed", "said": "", "have": "closed"}
 _next: dict[str, asyncio.Future[Room | None]] = {}
 """The next state of each room that browsers wait for."""

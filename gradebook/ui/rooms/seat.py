@@ -4,9 +4,9 @@ The database knows in which room each seat is, and the seat is a cookie that cam
 the first page (`security`). So a typed address, a reload and a visit to Home keep the
 room; "Leave" and "Close the room" end it. An address with a room is an invitation.
 
-A browser that was in a room says so by another cookie (`news.js`). Until such a one
-comes, or somebody opens or joins a room, the database stays closed: to import
-SQLAlchemy takes an eighth of a first visit.
+A browser that was in a room has another cookie (`news.js`). The database is opened
+only when such a browser returns or someone opens or joins a room, because importing
+SQLAlchemy is an eighth of a first visit.
 """
 
 import hmac
