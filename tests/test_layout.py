@@ -40,7 +40,7 @@ def python(code):
 
 
 @pytest.mark.long
-def test_the_library_runs_where_neither_streamlit_nor_plotly_is_installed():
+def test_the_library_runs_without_streamlit_and_plotly():
     """None in sys.modules makes every import of the name fail. A process
     that trains imports as little."""
     code = """

@@ -90,7 +90,7 @@ def test_the_weight_of_a_token_of_row_2(loss, correct, faulty):
     assert row_weight(report.batch, report.faulty, 2) == pytest.approx(faulty)
 
 
-def test_in_an_evaluation_the_weight_is_of_the_rows_that_are_there():
+def test_in_an_evaluation_the_loss_weighs_the_first_row_of_each_prompt_alone():
     """Two prompts of one row each, with two and three tokens: dapo gives
     each of the five 1 / 5."""
     state = start(gradebook.load("zero_std_kl"))

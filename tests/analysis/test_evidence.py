@@ -25,7 +25,7 @@ def test_the_numbers_are_those_of_the_report(alarm, at):
     assert values == pytest.approx(evidence.expected, abs=6e-4)
 
 
-def test_every_false_alarm_but_those_of_other_code_has_the_engines_numbers():
+def test_every_alarm_but_one_has_numbers_of_the_engine():
     shown = {alarm.name: {e.show for e in alarm.evidence} for alarm in alarms()}
     beside = {name for name, shows in shown.items() if shows <= {*FORMULAS}}
     assert beside == {"mean_not_subtracted"}

@@ -110,9 +110,7 @@ def test_a_baseline_and_a_scale_in_words(settings, line):
         ("variance_floor", 1, "1e-6", "8.08e-6"),
     ],
 )
-def test_a_faulty_divisor_is_not_called_by_the_name_of_the_right_one(
-    name, row, correct, faulty
-):
+def test_a_faulty_divisor_is_not_named_as_the_correct_one(name, row, correct, faulty):
     assert [side[2] for side in sides(name, row)] == [
         f"scale: standard deviation (ddof 1) of the group's rows + {correct}",
         f"scale: from the faulty stage; the setting would give {faulty}",

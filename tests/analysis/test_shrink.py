@@ -86,7 +86,7 @@ def test_a_batch_that_hides_the_bug_yields_nothing(name):
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_every_step_is_smaller_or_rounder_and_shows_the_bug_in_one_way(seed):
+def test_every_reduction_is_smaller_or_rounder_and_shows_the_bug_in_the_same_way(seed):
     state = edited(seed, gradebook.BUGS[7 * seed % len(gradebook.BUGS)])
     before, wanted, steps = state, None, [*shrink(state)]
     for step in steps:

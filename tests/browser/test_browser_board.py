@@ -287,7 +287,7 @@ def test_a_finger_guesses_and_edits_on_a_narrow_screen(elsewhere, server):
 
 
 @pytest.mark.long
-def test_a_connection_that_is_lost_in_the_middle_of_a_drag_costs_nothing(read):
+def test_losing_the_connection_during_a_drag_loses_no_edit(read):
     reader = read("partial_groups", "Partial groups")
     page, board, sockets = reader.page, reader.board, []
 

@@ -256,7 +256,7 @@ def test_a_handout_fits_the_window(reader):
     assert reader.page.evaluate(wide)
 
 
-def test_a_fault_a_request_elsewhere_and_an_error_would_be_found(desktop, server):
+def test_the_browser_tests_notice_errors_and_requests_to_other_servers(desktop, server):
     reader = Reader(desktop, server)
     visit(reader, "")
     assert reader.complaints() == []

@@ -154,7 +154,7 @@ def test_a_long_history_begins_with_the_case_as_it_came():
     assert not draft.edited
 
 
-def test_undo_and_redo_stop_at_the_ends_and_an_edit_takes_the_place_of_the_undone():
+def test_undo_and_redo_stop_at_the_ends_and_an_edit_discards_what_was_undone():
     draft = Draft(CASE)
     send(draft, cell("7"), cell("8"), cell("9"))
     draft.redo()
@@ -179,7 +179,7 @@ def test_a_drag_is_one_step():
     assert rewards(draft) == ["100", "1", "5", "7"]
 
 
-def test_a_drag_back_to_where_it_began_is_no_step_and_an_undo_ends_one():
+def test_a_drag_back_to_its_start_adds_no_undo_step_and_an_undo_ends_a_drag():
     draft = Draft(CASE)
     send(draft, cell("7", gesture=1), cell("100", gesture=1))
     assert rewards(draft) == ["100"]
@@ -246,7 +246,7 @@ def test_what_is_no_message_about_this_draft_changes_nothing():
     assert (draft.ack, draft.states) == (0, [draft.origin])
 
 
-def test_text_that_cannot_be_read_is_kept_beside_the_value_that_holds():
+def test_unreadable_text_is_kept_with_the_last_valid_value():
     draft = Draft(CASE)
     send(draft, cell("7"), cell("7,", gesture=1), cell("7,5", gesture=1))
     (said,) = draft.notes
@@ -309,7 +309,7 @@ def test_every_state_is_a_valid_batch_and_its_link_brings_it_back(name, sent):
 
 
 @given(some.data(), some.lists(ANY_EDIT, min_size=1, max_size=40))
-def test_a_browser_that_repeats_itself_ends_where_one_that_does_not(data, sent):
+def test_repeated_messages_leave_the_same_state_as_single_ones(data, sent):
     once, again = Draft(CASE), Draft(CASE)
     sent = [{"n": number, **edit} for number, edit in enumerate(sent, 1)]
     for edit in sent:

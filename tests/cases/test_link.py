@@ -199,7 +199,7 @@ def test_an_unknown_variant_leads_to_its_bug():
     assert back.problem and back.state == start(gradebook.load("zero_std_kl"))
 
 
-def test_the_keys_of_others_are_passed_over_and_no_keys_are_the_default():
+def test_unknown_link_keys_are_ignored_and_no_keys_mean_the_default():
     for query in ({"room": "x"}, {}, {"room": "x", "s": "zero_std_kl", "bugs": "x"}):
         back = link.decode(query, "zero_std_kl")
         assert not back.problem and back.covered

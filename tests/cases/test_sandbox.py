@@ -19,7 +19,7 @@ def page(visit):
     return visit("sandbox")
 
 
-def test_the_blank_batch_has_every_column_and_says_its_advantages(page):
+def test_the_blank_batch_has_every_column_and_lists_its_advantages(page):
     table = page.table
     tokens = [f"t{t}" for t in (1, 2, 3)]
     assert list(table) == [

@@ -83,7 +83,7 @@ def test_names_lists_every_file_main_ones_first():
     assert {n.partition("-")[0] for n in ALL} == set(gradebook.BUGS)
 
 
-def test_a_variant_in_another_folder_takes_from_the_shipped_main(tmp_path):
+def test_a_variant_in_another_folder_inherits_from_the_shipped_main_file(tmp_path):
     copy = tmp_path / "partial_groups-mine.toml"
     text = (FOLDER / "partial_groups-tail.toml").read_text()
     copy.write_text(text)

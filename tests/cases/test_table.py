@@ -125,7 +125,7 @@ ROW = some.fixed_dictionaries(
 
 
 @given(some.lists(ROW, min_size=1, max_size=5))
-def test_rows_come_back_and_a_table_and_its_rows_make_the_same_batch(rows):
+def test_a_table_returns_its_rows_and_makes_the_same_batch_as_they_do(rows):
     cells = Table.of(rows)
     columns = {name: [row[name] for row in rows] for name in rows[0]}
     assert cells.values() == columns
@@ -137,7 +137,7 @@ def test_rows_come_back_and_a_table_and_its_rows_make_the_same_batch(rows):
         assert a.equal(b) and a.dtype == b.dtype
 
 
-def test_cells_are_written_as_people_write_them_and_stay_as_typed():
+def test_numbers_become_the_text_that_a_person_types_and_typed_text_is_kept():
     cells = Table.of([{"prompt": 3, "reward": 2.0, "mask": [1, 1, 0]}])
     assert cells.headers == ("prompt", "reward", "t1", "t2", "t3")
     assert [cells[header][0] for header in cells.headers[:2]] == ["3", "2"]

@@ -72,7 +72,7 @@ def test_too_little_time_is_said():
     assert lasts(plan(bugs, 15)) == 15
 
 
-def test_the_hour_leaves_nothing_unsaid_and_trains_after_the_cases():
+def test_the_hour_has_notes_for_every_step_and_trains_after_the_cases():
     assert lasts(HOUR) == MINUTES == 60
     for step in HOUR:
         assert step.ask and step.usual and step.why and step.truth and step.do
@@ -87,7 +87,7 @@ def test_the_hour_leaves_nothing_unsaid_and_trains_after_the_cases():
 
 
 @pytest.mark.parametrize("step", OPENED, ids=lambda s: s.scenario)
-def test_a_step_asks_what_its_case_asks_and_its_link_opens_it_covered(step):
+def test_a_plans_step_asks_its_cases_question_and_its_link_hides_the_answer(step):
     asked = load(step.scenario).prediction
     assert step.ask == asked.question and step.choices == asked.choices
     assert step.truth == f"{asked.choices[asked.answer]}. {asked.why}"

@@ -222,7 +222,7 @@ def test_seats_are_limited(rooms, led, clock):
     assert "not locked" in refused(rooms.join, led, "d")
 
 
-def test_rooms_are_limited_and_a_used_one_is_never_closed_for_another(
+def test_rooms_are_limited_and_a_room_in_use_is_not_closed_for_a_new_one(
     rooms, led, clock, monkeypatch
 ):
     monkeypatch.setattr(room, "MOST_ROOMS", 2)
@@ -301,7 +301,7 @@ def test_thirty_threads_lose_no_vote(rooms):
     rooms.close(code, "lead")
 
 
-def test_an_older_database_begins_anew_and_a_newer_one_is_refused(url):
+def test_an_older_database_is_replaced_and_a_newer_one_is_refused(url):
     def becomes(version):
         with create_engine(url).begin() as database:
             database.execute(text(f"UPDATE gradebook_schema SET version = {version}"))

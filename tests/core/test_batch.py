@@ -64,7 +64,7 @@ def test_flags_are_read_from_bools_integers_and_floats(kind, cell):
     assert batch.tokens.tolist() == [1, 0]
 
 
-def test_what_is_absent_has_its_default_or_follows_another_column():
+def test_an_absent_column_has_its_default_or_follows_another_column():
     batch = Batch([0, 1], [1, 2])
     assert batch.mask.tolist() == [[True], [True]]
     assert batch.eos.tolist() == [True, True]
@@ -86,7 +86,7 @@ def test_strings_are_numbered_as_they_appear(kind):
     assert batch.prompt.tolist() == [0, 1, 0, 2]
 
 
-def test_the_table_of_columns_has_what_a_batch_has_and_each_alias_once():
+def test_the_table_has_every_column_of_a_batch_and_each_alias_once():
     assert {field.name for field in fields(Batch)} == {*COLUMNS, "settings"}
     names = [name for column in ALL.values() for name in column.names]
     assert len(names) == len({*names})
@@ -252,7 +252,7 @@ def test_a_row_as_long_as_the_padding_has_no_eos_where_width_decides():
     assert batch.eos.tolist() == [True, False, True]
 
 
-def test_a_rollout_of_one_name_is_another_in_each_prompt_and_step():
+def test_equal_rollout_names_are_different_rollouts_in_each_prompt_and_step():
     batch = Batch([0, 0, 1, 1, 0], [0] * 5, rollout=list("abaaa"), step=[0] * 4 + [1])
     assert batch.rollout_index.tolist() == [0, 1, 2, 2, 3]
 

@@ -40,7 +40,7 @@ STATES = {
 }
 
 
-def test_a_rejected_row_has_no_credit_nor_one_without_eos_where_it_is_masked():
+def test_a_rejected_row_and_a_masked_row_without_eos_have_no_credit():
     for masked in (True, False):
         found = trace(**STATES, mask_no_eos=masked)
         assert found.credited.tolist() == [True, False, not masked, True]

@@ -270,7 +270,7 @@ def test_nothing_trained_has_loss_0_and_gradient_0():
             assert (found.gradient == 0).all()
 
 
-def test_the_batch_keeps_its_log_probabilities_in_whatever_grad_mode():
+def test_the_batch_keeps_its_log_probabilities_in_every_grad_mode():
     logp = torch.tensor(ROWS["logp"], requires_grad=True)
     with torch.no_grad():
         found = trace(rows={**ROWS, "logp": logp})
@@ -282,7 +282,7 @@ def test_the_batch_keeps_its_log_probabilities_in_whatever_grad_mode():
 # steps
 
 
-def test_losses_keep_their_order_and_their_place_when_rows_are_dropped():
+def test_losses_stay_with_their_steps_when_rows_are_dropped():
     # Step 9 appears first by a lone row that goes, step 7 goes whole. By dapo:
     # 8: scores 2, 3 with tokens 1 and 2: (0.5 * 1 - 0.5 * 2) / 3 = -1/6.
     # 9: scores 0, 4 with tokens 2 and 1: (2 * 2 - 2 * 1) / 3 = 2/3.

@@ -39,7 +39,7 @@ def test_a_rollout_in_several_rows_votes_once():
     assert found.advantage.tolist() == pytest.approx([1, 1, 1, -1, 0])
 
 
-def test_the_first_credited_row_votes_where_rewards_of_a_rollout_differ():
+def test_the_first_credited_row_votes_if_the_rewards_of_a_rollout_differ():
     # Row 0 has no token, so row 1 votes: the mean is (3 + 1) / 2.
     rows = {
         "prompt": [0] * 4,

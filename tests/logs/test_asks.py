@@ -44,7 +44,7 @@ def test_each_made_log_is_told_what_it_is(name):
 
 
 @pytest.mark.parametrize("name", ["no_eos_outliers", "rejected_rows"])
-def test_a_declaration_of_how_rows_count_turns_the_question_into_a_suspect(name):
+def test_declaring_how_rows_count_turns_a_question_into_a_suspect(name):
     """The column has to be named by hand, too: a guess stays a question."""
     _, _, frame = formulas.fault(5, name)
     column, ours, theirs = {
@@ -82,7 +82,7 @@ def test_made_logs_are_told_what_they_must_be(kind, logs, first):
         for kind in formulas.faulty()
     ],
 )
-def test_structure_proves_a_fault_and_the_others_are_asked_about(kind):
+def test_structure_proves_a_bug_and_the_check_asks_about_the_others(kind):
     bug, proved, frame = formulas.fault(1, kind)
     said = verdict_on(frame)
     if proved:
@@ -192,7 +192,7 @@ def test_quarters_with_two_decimals_are_not_taken_for_rounded():
     assert verdict_on(thirds).verdict != "none fits"
 
 
-def test_a_bug_that_only_a_declaration_proves_is_asked_about_without_one():
+def test_without_a_declaration_the_check_asks_about_a_bug_that_needs_one():
     """A variance raised to eps before the root may be what was asked for."""
     said = verdict_on(formulas.fault(5, "variance_floor")[2])
     assert (said.exit_code, said.verdict, said.bug) == (2, "asks", "variance_floor")
@@ -292,7 +292,7 @@ def test_groups_that_are_cut_in_parts_of_a_log_prove_the_same(monkeypatch):
     assert (said.verdict, said.bug) == ("suspect", "whole_batch")
 
 
-def test_a_bug_is_asked_about_beside_an_unusual_computation_of_a_frame():
+def test_the_check_of_a_frame_asks_about_a_bug_if_an_unusual_computation_fits_too():
     """OPO: means by tokens are 1/2 and 4/10; each rollout once, 2/6 and 1/7."""
     log = pd.DataFrame({"step": [0] * 3 + [1] * 3, "prompt": [0] * 3 + [1] * 3})
     log["rollout"], log["length"] = [0, 0, 1, 2, 2, 3], [2, 2, 4, 1, 3, 6]
@@ -335,7 +335,7 @@ def test_a_fit_that_rests_on_a_guessed_column_says_so():
     assert "This holds if" not in named_by_hand.sentence
 
 
-def test_the_row_of_another_computation_is_where_it_leaves_what_was_declared():
+def test_worst_row_is_where_the_log_departs_from_the_declaration():
     """Whatever else stands in the log. By hand: GRPO of 0, 1, 5 is -0.756,
     -0.378, 1.134; Dr. GRPO is -2, -1, 3, so row 2 is off most."""
     log = pd.DataFrame({"step": [1, 1, 1, 2, 2, 2], "uid": [0, 0, 0, 1, 1, 1]})

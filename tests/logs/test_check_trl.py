@@ -95,9 +95,7 @@ def test_strides_of_a_group_are_said_not_to_show():
         ("aaaabbbb cccddd", None),  # rows are missing, none is of evaluation
     ],
 )
-def test_rows_of_evaluation_and_the_group_that_they_cut_short_are_set_apart(
-    prompts, apart
-):
+def test_evaluation_rows_and_the_group_that_they_shorten_are_left_out(prompts, apart):
     """Two groups of four a step."""
     steps = prompts.split()
     frame = pd.DataFrame({"step": np.repeat(range(len(steps)), [*map(len, steps)])})
@@ -138,7 +136,7 @@ def test_weights_are_solved_where_nothing_divides(weights, divisor, seed):
     assert explained(rows @ wrong, advantage, group) < 1
 
 
-def test_weights_that_the_mean_and_the_other_rows_both_give_are_not_solved():
+def test_weights_are_not_solved_if_group_mean_and_leave_one_out_give_the_same():
     """In pairs, 1 and 0.5 less the mean are 0.5 and 0.25 less the other row."""
     rows = np.random.default_rng(0).normal(size=(8, 2, 2))
     total = rows @ [1, 0.5]
@@ -146,7 +144,7 @@ def test_weights_that_the_mean_and_the_other_rows_both_give_are_not_solved():
     assert least_squares(rows.reshape(16, 2), advantage, np.arange(16) // 2) is None
 
 
-def test_functions_normalized_with_another_eps_than_trls_are_explained():
+def test_functions_that_use_another_eps_than_trl_are_explained():
     """GDPO as verl has it: eps 1e-6 in each group, then over the batch."""
     rng = np.random.default_rng(3)
     log = pd.DataFrame({"step": 1, "uid": np.repeat(range(8), 4)})

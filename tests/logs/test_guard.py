@@ -102,14 +102,14 @@ def test_a_question_never_acts():
         guard.step(0, **rows, eos=ends, advantage=[2.0, -1.0, 0.0])
 
 
-def test_numbers_that_nothing_fits_act_where_something_was_declared():
+def test_the_guard_acts_on_numbers_that_nothing_fits_if_there_is_a_declaration():
     guard = gradebook.Guard(declared=DR_GRPO, action="raise")
     with pytest.raises(gradebook.WrongAdvantages, match="row 0: correct") as error:
         guard.step(0, **ROWS, advantage=[2.5, -2.5, -0.3, 0.3])
     assert "below" not in str(error.value) and "page" not in str(error.value)
 
 
-def test_a_row_that_never_ended_may_be_masked_from_its_first_step_on():
+def test_a_step_may_be_the_first_with_a_truncated_row_that_is_masked():
     """By hand: without the last row, 1 and 0 have mean 0.5, and it gets 0.
     The step before has no such row, so it cannot tell what becomes of one."""
     guard = gradebook.Guard(declared=DR_GRPO, action="raise")

@@ -23,7 +23,7 @@ def checked(bug="", **made_with):
     return frame, verdict_on(frame)
 
 
-def test_there_is_one_row_a_step_in_order_and_the_worst_come_first():
+def test_there_is_one_row_per_step_in_order_and_worst_steps_are_listed_first():
     frame, verdict = checked("rejected_rows")
     assert verdict.frame["step"].tolist() == [1, 2, 3, 4, 5, 6]
     assert verdict.frame["rows"].tolist() == frame.groupby("step").size().tolist()
@@ -51,7 +51,7 @@ def test_a_step_as_a_page_loads_it_gives_the_logged_numbers(bug):
         assert rows.settings.group_size == 4
 
 
-def test_a_large_step_is_cut_to_whole_groups_around_the_worst_and_says_so():
+def test_a_large_step_is_reduced_to_whole_groups_around_the_worst_row():
     _, verdict = checked("rejected_rows", steps=1, groups=60)
     rows = step_rows(verdict, 1, most=20)
     shown = len(rows.table)
@@ -100,7 +100,7 @@ def test_the_test_file_holds_the_failing_step_with_the_fewest_rows():
         failing_test(checked()[1])
 
 
-def test_a_step_of_another_computation_stands_beside_what_was_declared():
+def test_a_step_of_another_computation_is_compared_with_the_declaration():
     """Rewards 3 1 of one prompt and 1 -1 of another: over the batch, mean 1 and
     deviation 2 ** 0.5; by prompt, each is 1 from its mean, and the
     deviation is 1 with ddof 0, as the batch's is."""

@@ -104,7 +104,7 @@ def test_the_loss_has_three_lines_also_on_a_batch_of_two_rows():
     assert len(marks(text, "circle")) == 3
 
 
-def test_of_many_rows_the_selected_one_and_those_that_differ_are_drawn():
+def test_of_many_rows_the_selected_and_the_differing_ones_are_drawn():
     prompt = [0] * 81 + [1] * 19
     batch = gradebook.Batch(prompt, [float(r % 3) for r in range(100)])
     comparison = gradebook.compare(gradebook.bug("partial_groups"), batch)
@@ -200,7 +200,7 @@ def map_of(faulty):
     return map_figure(Influences(torch.zeros(2, 2), moved, leaked), ("A", "B"))
 
 
-def test_a_cell_of_the_map_is_as_strong_as_the_root_of_its_share():
+def test_the_shade_of_a_maps_cell_is_the_root_of_its_share():
     figure = map_of([[4.0, -1.0], [NAN, 1e-9]])
     correct, faulty = figure["data"]
     assert correct["z"] == [[0, 0], [0, 0]]

@@ -43,7 +43,7 @@ def words(text):
 
 
 @pytest.mark.parametrize("bug", gradebook.BUGS)
-def test_it_says_everything_a_reader_needs_and_brings_nothing_from_elsewhere(bug):
+def test_it_says_everything_a_reader_needs_and_loads_nothing_from_elsewhere(bug):
     scenario, swapped = gradebook.load(bug), gradebook.bug(bug)
     html = handout(bug)
     page = Page(html)

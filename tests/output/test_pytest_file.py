@@ -112,7 +112,7 @@ TRAINER = """
 STRIDE = "\n    prompt_ids = torch.arange(len(rewards)) // 4" + TRAINER
 
 
-def test_trainers_of_torch_alone_are_judged_and_a_missing_one_is_asked_for(tmp_path):
+def test_the_file_judges_trainers_with_torch_alone_and_asks_for_a_missing_one(tmp_path):
     # Another eps and float32: the law holds whatever the convention.
     for name, bug, body in (
         ("right", "partial_groups", TRAINER),

@@ -113,7 +113,7 @@ def test_a_hostile_function_gets_what_it_did_as_its_answer(hostile, what):
         (advantages.grpo, "STARTING", 0.0, "no process in 0 seconds"),
     ],
 )
-def test_a_function_whose_process_sleeps_ends_or_starts_slowly_is_not_called_again(
+def test_a_function_is_not_called_again_if_its_process_sleeps_ends_or_starts_slowly(
     function, limit, seconds, what, monkeypatch
 ):
     monkeypatch.setattr(child, limit, seconds)
@@ -123,7 +123,7 @@ def test_a_function_whose_process_sleeps_ends_or_starts_slowly_is_not_called_aga
     assert not judged.computes and not judged.notes
 
 
-def test_a_function_that_forks_and_prints_is_probed_all_the_same(capfd):
+def test_a_function_that_forks_and_prints_can_be_probed(capfd):
     judged = gradebook.probe(advantages.forks_and_prints)
     assert judged.computes == "GRPO (ddof 1, eps 0.0001)"
     assert not judged.troubles and not judged.notes

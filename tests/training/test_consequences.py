@@ -123,7 +123,7 @@ def test_a_long_gradient_is_shortened_to_length_one():
     assert float(moved.max()) == pytest.approx(1, abs=1e-3)
 
 
-def test_a_seed_has_the_same_luck_alone_and_beside_one_that_diverges():
+def test_a_seed_trains_alike_alone_and_with_one_that_diverges():
     run = Run("no_eos_outliers", 1.1)
     together, alone = (
         Training(run, swap(run.bug).engine, 4),

@@ -40,7 +40,7 @@ def test_the_batch_of_an_update_is_the_one_that_was_trained_on(runs):
     assert letters == batch.prompt[of_seed].tolist()
 
 
-def test_runs_wait_in_turn_are_shared_and_may_be_cancelled_and_asked_again(runs):
+def test_runs_are_queued_and_shared_and_can_be_cancelled_and_repeated(runs):
     asked = [call_of(1.0, seeds=32), call_of(1.5), call_of(2.0)]
     futures = [runs.ask(*call) for call in asked]
     assert [runs.ask(*call) for call in asked] == futures, "equal requests share one"
@@ -56,7 +56,7 @@ def test_runs_wait_in_turn_are_shared_and_may_be_cancelled_and_asked_again(runs)
     assert result.values["success"][0][0][0] == pytest.approx(0.253)
 
 
-def test_a_process_that_dies_is_told_and_the_next_run_starts_another(monkeypatch):
+def test_a_dead_process_is_reported_and_the_next_run_starts_a_new_one(monkeypatch):
     short = [sys.executable, "-c", "import sys; sys.stdin.buffer.read(1)"]
     runs, call = Runs(), (rows_at, call_of(3.0)[1], 0, 1)
     with monkeypatch.context() as patch:

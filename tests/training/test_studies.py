@@ -46,7 +46,7 @@ def words(correct, faulty, bug="partial_groups", value=1.0):
     return sentence(study(bug), value, effect(correct, faulty), "faulty")
 
 
-def test_the_headline_says_size_and_interval_or_that_nothing_can_be_shown():
+def test_the_headline_has_size_and_interval_or_says_that_there_is_no_difference():
     said = words([0.9] * 4, [0.68, 0.66, 0.67, 0.67])
     assert said == (
         "With 1 % of the rollouts lost, the success rate of the faulty run is 23"
@@ -59,7 +59,7 @@ def test_the_headline_says_size_and_interval_or_that_nothing_can_be_shown():
     assert "diverged" in words([0.5, 0.5], [math.nan, math.nan])
 
 
-def test_engines_that_are_named_for_what_they_do_stand_after_the_noun():
+def test_an_engine_named_for_what_it_does_is_named_after_the_noun():
     names = ("with the guard", "as written")
     asked = question(study("zero_std_kl"), 0.04, names)
     assert asked == (
@@ -76,7 +76,7 @@ def test_the_first_study_is_the_one_whose_sign_turns():
 
 
 @pytest.mark.parametrize("bug", studied())
-def test_a_study_s_slider_sets_something_and_stands_at_its_own_values(bug):
+def test_a_studys_slider_changes_the_run_and_can_reach_its_default(bug):
     slider, at = study(bug).slider, study(bug).at
     for value in (slider.default, slider.least, slider.most):
         assert any(value == pytest.approx(stop) for stop in slider.values)

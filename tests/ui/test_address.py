@@ -49,7 +49,7 @@ def test_no_address_changes_a_page_that_is_drawn(visit, acts):
         assert draft.edited == ("t" in page.address)
 
 
-def test_a_link_that_is_opened_later_is_one_more_edit_and_a_way_back_none(visit):
+def test_opening_a_link_adds_an_undo_step_and_going_back_does_not(visit):
     page = visit(PAGE).cell(0, reward="7")
     draft, seen = draft_of(page), page.address
     count = len(draft.states)

@@ -69,7 +69,7 @@ def test_brackets_show_each_engines_groups_at_their_means():
     assert len(set(faulty["group"][8:])) == 1
 
 
-def test_a_row_without_a_say_is_hollow_for_the_engine_that_leaves_it_out():
+def test_a_row_that_does_not_count_is_drawn_hollow_for_that_engine():
     correct, faulty = drawn("rejected_rows")["causes"]
     assert (correct["say"], faulty["say"]) == ("011", "111")
     assert correct["at"] == [1.5] * 3
@@ -133,7 +133,7 @@ def test_while_covered_nothing_faulty_is_in_the_data(name):
     assert apart <= {"epoch", "covered", "numbers"}
 
 
-def test_while_covered_the_numbers_do_not_tell_which_axis_differs():
+def test_before_the_answer_the_numbers_do_not_show_which_axis_differs():
     """Zero-std KL differs in its second axis, the KL part; the first one is shown."""
     covered, seen = (drawn("zero_std_kl", covered=cover) for cover in (True, False))
     assert (covered["numbers"], seen["numbers"]) == (0, 1)
@@ -273,7 +273,7 @@ def test_an_edit_waits_while_the_page_is_drawn(visit):
     assert draft.edited
 
 
-def test_a_batch_that_stops_the_faulty_engine_solves_the_challenge_that_asks_for_it():
+def test_crashing_the_faulty_engine_solves_the_challenge_that_asks_for_a_crash():
     ended = {"do": "cell", "row": 6, "column": "eos", "value": True}
     draft = edited("filtered_first", ended)
     assert draft.fault == "step 0: 5 rows do not divide by the group size 4"

@@ -61,7 +61,7 @@ def test_the_axis_widens_only_for_a_value_beyond_it():
     assert view.round_up([2, -2.236]) == 2.5
 
 
-def test_a_room_covers_a_case_that_was_answered_until_it_is_answered_there():
+def test_a_room_hides_an_answered_case_until_it_is_answered_in_the_room():
     progress = Progress({"fan_out": Guess(1)}, hidden={"fan_out"})
     assert progress.covered("fan_out") and progress.covered("partial_groups")
     progress.answer("fan_out", 0)

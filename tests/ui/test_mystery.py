@@ -32,7 +32,7 @@ FIRST = start(first_case().as_scenario())
 NO_EOS = acts.set_cell(FIRST, 1, "eos", False)
 
 
-def test_every_bug_that_advantages_show_is_a_suspect_and_so_is_none():
+def test_every_bug_that_advantages_show_and_no_bug_are_among_the_answers():
     shown = {n for n in gradebook.BUGS if gradebook.bug(n).in_advantages}
     assert set(suspects()) == shown | {NONE}
     assert 0 < len(shown) < len(gradebook.BUGS)

@@ -69,7 +69,7 @@ def test_a_bad_setting_gets_its_message(visit):
     assert page.errors == [] and not page.stale and page.marks() == good
 
 
-def test_what_an_engine_cannot_compute_is_said_beside_the_last_good_numbers(visit):
+def test_an_engines_error_is_shown_with_the_last_good_numbers(visit):
     page = visit("rejected_rows")
     page.cell(1, t1=False, t2=False, t3=False).cell(2, t2=False, t3=False)
     good = page.marks()

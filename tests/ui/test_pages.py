@@ -100,7 +100,7 @@ def test_a_page_names_its_report_and_prints_both_functions(unedited, bug):
     assert 'class="off-c"' in page.text or 'class="off-f"' in page.text
 
 
-def test_the_path_parts_where_the_engines_do_and_its_stages_open(visit):
+def test_the_path_divides_at_the_first_differing_stage_and_its_stages_open(visit):
     """Prompt C has the rows 8 to 10; cut by four, row 11 is with them."""
     page = visit("partial_groups")
     path = page.board["path"]

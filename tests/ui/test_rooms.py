@@ -62,7 +62,7 @@ def asks(page, room, seat=None):
 # A bug's page
 
 
-def test_votes_stay_covered_until_a_reveal_opens_the_page_for_everyone(at, room):
+def test_votes_stay_hidden_until_the_reveal_shows_them_to_everyone(at, room):
     lead = at("the-lead").answer(0).answer(SKIPPED)
     assert covered(lead) and counts(room) == {}  # the lead has no vote
     one, two = at("one").answer(2), at("two").answer(0)
@@ -88,7 +88,7 @@ def test_who_skips_has_no_vote_also_after_a_reload(at, room):
     assert counts(room) == {}
 
 
-def test_a_server_that_has_just_started_asks_for_the_room_of_who_was_in_one(
+def test_a_restarted_server_finds_the_room_of_a_browser_that_was_in_one(
     at, visit, monkeypatch
 ):
     at("a-learner")
@@ -158,7 +158,7 @@ def test_a_lead_on_a_page_of_a_newer_server_is_passed_over(at, room, follows):
     assert not {"room-way", "room-batch"} & {*page.buttons}
 
 
-def test_a_board_that_is_edited_after_the_reveal_is_open_before_its_page(at):
+def test_a_board_edited_after_the_reveal_shows_the_answer_before_its_page_does(at):
     lead, page = at("the-lead"), at("a-learner")
     draft = page.app.session_state["drafts"][Q]
     edit = {"n": 1, "do": "cell", "row": 0, "column": "reward", "value": "7"}
@@ -221,7 +221,7 @@ def test_a_page_is_drawn_again_when_the_lead_goes_on(at, room, follows):
     assert asks(page, room)[1]["draw"] == "closed"
 
 
-def test_nobody_is_told_of_the_split_or_the_answer_before_the_reveal(at, room):
+def test_before_the_reveal_no_browser_gets_the_votes_or_the_answer(at, room):
     """And no stranger, whether a code is a room."""
     lead, page = at("the-lead"), at("a-learner").answer(2)
     for waits in (asks(page, room)[1], asks(lead, room)[1]):
@@ -233,7 +233,7 @@ def test_nobody_is_told_of_the_split_or_the_answer_before_the_reveal(at, room):
         assert asks(lead, code, seat="a-stranger")[1] == news.CLOSED
 
 
-def test_the_news_of_a_reveal_bring_the_board_before_the_page_is_drawn(at, room):
+def test_a_reveal_updates_the_board_before_the_page_is_redrawn(at, room):
     lead, page = at("the-lead"), at("a-learner").answer(2)
     drawn = asks(page, room)[0]
     lead.click("room-reveal")
@@ -310,7 +310,7 @@ def test_a_game_is_judged_report_by_report_and_the_result_counts_the_votes(at, r
     assert "0 of 4 right" in two.run().text
 
 
-def test_whoever_follows_is_at_the_leads_page_and_others_are_where_they_went(at):
+def test_followers_move_to_the_leads_page_and_others_stay(at):
     lead = at("the-lead", GAME, seed="FIRST")
     page, alone = at("a-follower"), at("alone", GAME, follows=False)
     assert page.app.title[0].value == "Bug or not?"

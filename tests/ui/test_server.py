@@ -148,7 +148,7 @@ def test_a_server_deletes_silent_rooms_without_a_visit(monkeypatch):
     assert answered(stands())
 
 
-def test_two_pages_are_drawn_at_a_time_and_nobody_waits_for_ever(monkeypatch):
+def test_two_pages_are_drawn_at_a_time_and_every_page_is_drawn(monkeypatch):
     third = threading.Event()
 
     def draw():

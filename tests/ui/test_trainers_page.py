@@ -51,7 +51,7 @@ def test_a_broken_batch_opens_in_the_sandbox_with_the_measured_settings():
     assert both.correct.advantage.tolist() != pytest.approx(trainers, rel=1e-3)
 
 
-def test_a_cell_shows_its_batches_beside_both_engines_and_the_history():
+def test_a_cell_of_the_table_shows_its_batches_with_both_engines_and_its_history():
     def text_of(column):
         at = script(
             "from gradebook.ui.pages.trainers import _line\n"

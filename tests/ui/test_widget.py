@@ -54,7 +54,7 @@ def keys(app):
     return [field.key for field in app.text_input]
 
 
-def test_what_was_typed_is_taken_once_keeps_its_widget_and_is_not_sent_back(app):
+def test_typed_text_is_taken_once_and_keeps_its_widget(app):
     before = keys(app)
     assert [field.value for field in app.text_input] == ["1", "2"]
     app.text_input[0].set_value("7").run()
@@ -67,7 +67,7 @@ def test_what_was_typed_is_taken_once_keeps_its_widget_and_is_not_sent_back(app)
     assert app.session_state["took"] == [("a", "7"), ("a", "1")]
 
 
-def test_a_change_from_elsewhere_makes_a_new_widget_of_that_one_alone(app):
+def test_a_change_by_the_server_replaces_that_widget_alone(app):
     before = keys(app)
     app.session_state["kept"]["b"] = "9"
     app.run()
@@ -92,9 +92,7 @@ def test_a_value_that_is_mended_is_shown_as_mended(app):
         ("5", "5", [("b", "5")], "9"),  # taken already
     ],
 )
-def test_a_widget_that_made_way_is_heard_where_it_says_something_new(
-    app, before, sent, took, shown
-):
+def test_a_replaced_widgets_value_is_used_if_it_is_new(app, before, sent, took, shown):
     if before:
         app.text_input[1].set_value(before).run()
     late(app, sent)

@@ -83,7 +83,7 @@ def test_a_step_without_a_rank_is_named_and_not_judged(tmp_path, capsys):
     assert "step 2 is not judged: it lacks rows of rank 2" in capsys.readouterr().out
 
 
-def test_training_goes_on_after_bad_arguments_and_the_check_names_them(tmp_path):
+def test_training_continues_after_bad_arguments_and_the_check_names_them(tmp_path):
     with gradebook.Recorder(tmp_path, declared=GRPO) as recorder:
         with pytest.warns(RuntimeWarning, match="Training goes on") as warned:
             recorder.step(0, **rows(0) | {"reward": [float("inf")] * 8})
@@ -129,7 +129,7 @@ def test_rows_without_a_reward_are_unscored(tmp_path):
     assert verdict.verdict == "correct" and verdict.log.broken_cells == 0
 
 
-def test_parts_of_a_run_that_was_repeated_do_not_meet_those_of_the_new_one(tmp_path):
+def test_parts_of_a_repeated_run_are_not_mixed_with_the_old_ones(tmp_path):
     record(tmp_path, [1, 2], rank=0, ranks=2)
     record(tmp_path, [1, 2], rank=1, ranks=2)
     record(tmp_path, [2], rank=0, ranks=2)  # resumed; rank 1 died in step 2

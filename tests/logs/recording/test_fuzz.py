@@ -130,7 +130,7 @@ def test_a_stream_that_says_nonsense_of_itself_is_named(content, tmp_path, wrong
 
 
 @pytest.mark.parametrize("kind", ["uint16", "uint32", "uint64"])
-def test_unsigned_numbers_are_numbers_and_too_large_ones_are_named(tmp_path, kind):
+def test_unsigned_numbers_are_accepted_and_too_large_ones_are_named(tmp_path, kind):
     """torch stores 16 to 64 unsigned bits and cannot compare them."""
     length = np.array([3, 1], dtype=kind)
     with gradebook.Recorder(tmp_path, strict=True) as recorder:
