@@ -27,7 +27,16 @@ Control = Annotated[str, schema.one_of(*SETTINGS, "padded_width")]
 KINDS = ("shows", "face", "hides")
 """Shows the bug, another face of it, or hides it; in teaching order."""
 FROM_MAIN = (
-    *("status", "sources", "affected", "rule", "controls", "telltale", "record"),
+    *(
+        "mechanism",
+        "status",
+        "sources",
+        "affected",
+        "rule",
+        "controls",
+        "telltale",
+        "record",
+    ),
     *("engine_names", "dispute", "kin", "lines", "drag"),
 )
 """What a variant may leave to its bug's main file."""
@@ -39,6 +48,8 @@ class Scenario(Tracked):
     a scenario file, and its name and path.
 
     teaser        one sentence that sets the scene, shown before the answer
+    mechanism     what the faulty engine does, in one sentence of at most 15 words,
+                  shown before the question; a variant has its bug's
     claim         one sentence that says what goes wrong, shown after it
     also          bugs that are on together with `bug`: a combination
     lines         what a line of the board is: a row, or a token; "position" puts the
@@ -80,6 +91,7 @@ class Scenario(Tracked):
     dispute: parts.Dispute | None = None
     kin: tuple[parts.Kin, ...] = ()
     teaser: str = ""
+    mechanism: str = ""
     also: Annotated[tuple[BugName, ...], schema.between(1)] = ()
     plan: schema.Lesson | None = None
     challenges: Annotated[tuple[parts.Challenge, ...], schema.between(1)] = ()

@@ -34,7 +34,11 @@ def box(draft: Draft, guess: Guess | None) -> dict[str, Any]:
     for text, place, region in zip_longest(asked.choices, places, asked.regions):
         reach = region and browser_numbers(region)
         choices.append({"text": minus(text), "place": place, "region": reach})
-    question = {"question": minus(asked.question), "row": scenario.focus}
+    question = {
+        "mechanism": minus(scenario.mechanism),
+        "question": minus(asked.question),
+        "row": scenario.focus,
+    }
     if guess is None:
         return question | {"choices": choices}
     choice, answer = guess.choice, f"The answer: {asked.choices[asked.answer]}."

@@ -51,8 +51,9 @@ export class Box {
   question(box) {
     const { board } = this;
     this.hint = html("p", { class: "hint" });
+    const does = html("p", { class: "mechanism" }, ...prose(box.mechanism));
     const title = html("h2", { class: "question" }, ...prose(box.question));
-    const asked = html("div", {}, title, this.hint);
+    const asked = html("div", {}, does, title, this.hint);
     if (!box.label) {
       const texts = box.choices.map(({ text }) => html("li", {}, ...prose(text)));
       return [asked, html("ul", { class: "read" }, ...texts)];

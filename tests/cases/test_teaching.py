@@ -1,0 +1,42 @@
+"""What a page says before and after the answer: the mechanism, a correction for each
+wrong choice, and an insight that its hint has not given away."""
+
+from difflib import SequenceMatcher
+
+import pytest
+
+import gradebook
+from gradebook.cases.scenario import load, names, variants
+
+CHALLENGES = [
+    pytest.param(task, id=f"{name}-{task.title}")
+    for name in names()
+    for task in load(name).challenges
+]
+
+
+@pytest.mark.parametrize("bug", gradebook.BUGS)
+def test_every_page_says_what_the_faulty_engine_does(bug):
+    mechanism = load(bug).mechanism
+    assert mechanism.endswith(".") and 5 <= len(mechanism.split()) <= 16
+    assert all(case.mechanism == mechanism for case in variants(bug))
+    assert mechanism not in load(bug).prediction.question
+
+
+@pytest.mark.parametrize("bug", gradebook.BUGS)
+def test_a_wrong_choice_gets_a_correction(bug):
+    """What is true in the guess, then *But* and the fact that is missing."""
+    asked = load(bug).prediction
+    for number, sentence in enumerate(asked.said):
+        if number == asked.answer:
+            # The reason is in `why`; the sentence adds something to it.
+            assert SequenceMatcher(None, sentence, asked.why).ratio() < 0.7
+        else:
+            true, _, missing = sentence.partition(". But ")
+            assert true and missing, sentence
+
+
+@pytest.mark.parametrize("task", CHALLENGES)
+def test_an_insight_is_not_its_hint(task):
+    said = (task.insight.casefold(), task.hint.casefold())
+    assert SequenceMatcher(None, *said).ratio() < 0.75, said
