@@ -19,7 +19,7 @@ from gradebook.bugs import BUGS
 from gradebook.cases.scenario import case, is_start, names, starts
 from gradebook.cases.state import State, start
 from gradebook.cases.table import MOST_ROWS, WIDEST, Table
-from gradebook.core.columns import as_text, is_flag
+from gradebook.core.columns import COLUMNS, as_text, is_flag
 from gradebook.core.errors import GradebookError, refuse, shown
 from gradebook.core.settings import FLAGS, Settings, read_setting
 
@@ -28,6 +28,8 @@ LIMIT = 2000
 """Characters of a query string that every browser and chat passes on."""
 NO_BUG = "none"
 MOST_UNPACKED = 200_000
+MOST_HEADERS = len(COLUMNS) + WIDEST
+"""Every column of a batch, and every token of the mask."""
 RENAMED: Mapping[str, tuple[str, Mapping[str, str]]] = {
     "detector": ("eos_by_width", {}),
     "training_guard": ("skip_flat", {"0": "always", "1": "training"}),
@@ -198,12 +200,17 @@ def _unpacked(text: str, original: Table) -> dict[str, list[Any]]:
     value = json.loads(stream.decompress(packed, MOST_UNPACKED).decode())
     _json(value).decode()  # no half of a surrogate pair, however written
     rows, changes = value.get("n", len(original)), value.get("c", {})
+    columns = value.get("k", [*original.headers])
+    # Before anything is made of them: a short text can name very many.
+    is_small = rows in range(1, MOST_ROWS + 1) and len(columns) <= MOST_HEADERS
+    if not stream.eof or stream.unused_data or not is_small:
+        raise ValueError("no table of this case")
     headers: list[str] = []
-    for name in value.get("k", original.headers):
+    for name in columns:
         tokens = range(min(name, WIDEST + 1)) if isinstance(name, int) else ()
         headers += [f"t{t + 1}" for t in tokens] or [name]
-    if not stream.eof or stream.unused_data or rows not in range(MOST_ROWS + 1):
-        raise ValueError("no table of this case")
+    if len({*headers}) < len(headers) or len(headers) > MOST_HEADERS:
+        raise ValueError("a column twice, or too many")
     cells = _base(original, headers, rows)
     for header, column in changes.items():
         if is_flag(header) and isinstance(column, str):

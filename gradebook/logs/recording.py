@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
+from struct import unpack_from
 from typing import Any, get_args
 
 import pyarrow as pa
@@ -93,9 +95,14 @@ class Recording:
 
 def _batches(source: Source) -> tuple[pa.Schema, list[Any], bool]:
     """A file's schema, its whole batches, mapped into memory, each with what
-    the recorder says of it, and whether the file is cut off behind them."""
+    the recorder says of it, and whether the file is cut off behind them. Raises
+    GradebookError for compressed batches: a few bytes may unpack to gigabytes."""
     data = source.data
     file = pa.memory_map(str(source.path)) if data is None else pa.BufferReader(data)
+    if any(map(_is_compressed, _messages(file))):
+        expected, found = "what a recorder wrote", "compressed buffers"
+        raise GradebookError(file=source.name, expected=expected, found=found)
+    file.seek(0)
     stream, batches = pa.ipc.open_stream(file), []
     while True:
         try:
@@ -106,9 +113,47 @@ def _batches(source: Source) -> tuple[pa.Schema, list[Any], bool]:
             return stream.schema, batches, True
 
 
+def _messages(file: Any) -> Iterator[Any]:
+    """The messages of an Arrow stream, up to where it is cut off."""
+    reader = pa.ipc.MessageReader.open_stream(file)
+    with suppress(StopIteration, pa.ArrowException, OSError):
+        while True:
+            yield reader.read_next_message()
+
+
+MESSAGE_HEADER, DICTIONARY_DATA, BATCH_COMPRESSION = 2, 1, 3
+"""Fields of Message, DictionaryBatch and RecordBatch. Source: format/Message.fbs of
+Apache Arrow 26."""
+
+
+def _is_compressed(message: Any) -> bool:
+    """A batch whose buffers are compressed, by its FlatBuffers header, which pyarrow
+    has checked when it read the message."""
+    data = message.metadata.to_pybytes()
+    table = _field(data, unpack_from("<I", data)[0], MESSAGE_HEADER)
+    if message.type == "dictionary":
+        table = _field(data, table, DICTIONARY_DATA)
+    elif message.type != "record batch":
+        return False
+    return _field(data, table, BATCH_COMPRESSION) > 0
+
+
+def _field(data: bytes, table: int, number: int) -> int:
+    """Where the table that a field of this FlatBuffers table holds begins; 0 where the
+    field is not set."""
+    fields = table - unpack_from("<i", data, table)[0]
+    entry = 4 + 2 * number
+    if entry >= unpack_from("<H", data, fields)[0]:
+        return 0
+    if not (offset := unpack_from("<H", data, fields + entry)[0]):
+        return 0
+    place = table + offset
+    return int(place + unpack_from("<I", data, place)[0])
+
+
 def recording(paths: Iterable[str | Path | Source] | str | Path) -> Recording | None:
     """The recording in these files or folders; None where there is none. Raises
-    GradebookError where files declare different settings.
+    GradebookError where files declare different settings, or one is compressed.
 
     >>> import gradebook
     >>> from tempfile import TemporaryDirectory
@@ -140,6 +185,8 @@ def recording(paths: Iterable[str | Path | Source] | str | Path) -> Recording | 
             facts = StreamFacts.model_validate_json(schema.metadata[KEY.encode()])
             steps = [StepFacts.model_validate_json(meta[KEY]) for _, meta in batches]
             names = tuple(name for name in schema.names if name in KNOWN)
+        except GradebookError:
+            raise
         except Exception:  # as varied as the damage
             problems.append(f"{name}: damaged, or its first step is cut off")
             continue

@@ -145,6 +145,7 @@ DAMAGED = [
             *(b"{", b"[" * 90_000, [1], {"c": {"prompt": {"0": "\ud800"}}}),
             *({"n": rows} for rows in (1001, -1, "2")),
             *({"k": k} for k in (7, ["prompt", "reward", "mask"])),
+            *({"k": ["prompt", "reward", *k]} for k in ([2, 2], [1, 2], ["step"] * 2)),
             *({"k": ["prompt", "reward", t]} for t in (257, "x")),
             *({"c": cells} for cells in ([], {"x": []})),
             *({"c": {"reward": r}} for r in ({"99": "7"}, {"-1": "7"}, ["1"], 7)),
@@ -206,9 +207,14 @@ def test_unknown_link_keys_are_ignored_and_no_keys_mean_the_default():
         assert back.state == start(gradebook.load("zero_std_kl"))
 
 
-def test_a_bomb_is_not_unpacked():
+MANY_HEADERS = packed({"n": 1000, "k": ["prompt", "reward"] + [256] * 49_000})
+"""339 characters. It took a minute and 1.1 GB."""
+
+
+@pytest.mark.parametrize("text", [BOMB, MANY_HEADERS])
+def test_a_bomb_is_not_unpacked(text):
     tracemalloc.start()
-    link.decode(BASE | {"t": BOMB})
+    assert "packed by Gradebook" in link.decode(BASE | {"t": text}).problem
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 5_000_000

@@ -16,6 +16,7 @@ import numpy as np
 from gradebook.core.columns import ALL, FLAGS
 from gradebook.core.errors import GradebookError, choice, refuse, shown
 from gradebook.core.lazy_pandas import pd
+from gradebook.logs.read.broken import Broken
 
 NAMES: Mapping[str, tuple[str, ...]] = {
     name: column.names
@@ -40,9 +41,6 @@ SPREAD = 1e-6
 DECIMAL = re.compile(r"[+-]?(?:nan|inf|[0-9]*\.?)([0-9]*)", re.IGNORECASE)
 DECIMALS = 12
 """Numbers with more decimals are written in full, not rounded."""
-
-Broken = dict[int, GradebookError]
-"""Line -> the first of its cells that cannot be used; it becomes NaN."""
 
 
 @dataclass(frozen=True)
@@ -163,8 +161,8 @@ def canonical(
 ) -> pd.DataFrame:
     """The canonical columns of a file's rows, of step 0 where it names none; the reward
     functions as "reward 0", "reward 1", ..; `broken` is the error of a row that
-    cannot be used, `bad` of a line that could not be read."""
-    broken: Broken = {}
+    cannot be used, and `bad` has those of lines that could not be read."""
+    broken = bad or Broken(len(frame))
     of = {role: frame[name] for role, name in columns.role.items()}
     # A row without a reward is no mistake where functions are summed, or
     # where the log says which rows were scored.
@@ -227,21 +225,22 @@ def canonical(
         more = table["kept_steps"] > table["steps"]
         _refuse(of["kept_steps"], more, "at most the row's steps", broken)
     table.setdefault("step", np.zeros(len(frame), dtype="int64"))
-    errors = {
-        line: error.at(file=Path(file).name, line=line)
-        for line, error in {**broken, **(bad or {})}.items()
-    }
     rows = pd.DataFrame(table, index=frame.index)
-    return rows.assign(broken=pd.Series(errors, dtype=object))
+    errors = broken.at(Path(file).name, frame.index.to_numpy())
+    return rows.assign(broken=pd.Series(errors, frame.index, dtype=object))
 
 
 def _refuse(column: pd.Series, rows: np.ndarray, expected: str, to: Broken) -> None:
     """Notes that the cells of `rows`, bool [R], are something else."""
-    wrong = column[rows]
-    for (line, cell), empty in zip(wrong.items(), _empty(wrong)):
-        text, key = EMPTY if empty else shown(cell, 40), str(column.name)
-        error = GradebookError(key=key, line=line, expected=expected, found=text)
-        to.setdefault(line, error)
+    places, key = np.flatnonzero(rows), str(column.name)
+    empty = _empty(column[rows])
+    missing = GradebookError(key=key, expected=expected, found=EMPTY)
+
+    def named(row: int) -> GradebookError:
+        return missing.at(found=shown(column.iloc[row], 40))
+
+    to.note(places[empty], lambda row: missing, missing)
+    to.note(places[~empty], named, missing.at(found=""))
 
 
 def _type(column: pd.Series) -> str:
@@ -339,6 +338,7 @@ def _one_a_row(
     """The advantage that all unmasked tokens of a row share, 0 for a row
     without tokens, and how many they are. Several go to `broken`."""
     cells, count = list(column), np.zeros(len(column))
+    found: dict[int, str] = {}
     for row, mask in enumerate(masks):
         tokens = listed(cells[row])
         if tokens is None:
@@ -348,11 +348,11 @@ def _one_a_row(
         count[row] = len(tokens)
         cells[row] = tokens[0] if len(tokens) else 0.0
         if len(tokens) and np.ptp(tokens) > SPREAD * max(1.0, np.abs(tokens).max()):
-            broken[column.index[row]] = GradebookError(
-                key=str(column.name),
-                expected="one advantage at all tokens of a row",
-                found=f"{float(tokens.min())} to {float(tokens.max())}",
-            )
+            found[row] = f"{float(tokens.min())} to {float(tokens.max())}"
+    expected = "one advantage at all tokens of a row"
+    differ = GradebookError(key=str(column.name), expected=expected)
+    rows = np.array([*found], dtype="int64")
+    broken.note(rows, lambda row: differ.at(found=found[row]), differ)
     return pd.Series(cells, column.index, dtype=object, name=column.name), count
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 import io
 import json
 import re
+from array import array
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +17,8 @@ import numpy as np
 
 from gradebook.core.errors import GradebookError, refuse, shown
 from gradebook.core.lazy_pandas import pd
-from gradebook.logs.read.columns import Broken, Columns
+from gradebook.logs.read.broken import NAMED, Broken
+from gradebook.logs.read.columns import Columns
 
 ENDINGS = {
     **dict.fromkeys((".csv", ".tsv", ".txt"), "csv"),
@@ -37,6 +39,8 @@ UPLOADED = 2**30
 """Bytes to which an upload unpacks at most."""
 LOOK = 200
 """So many rows are looked at to see what the columns are."""
+SOME_ROWS = 256
+"""So many rows of a Parquet file are decoded at a time."""
 COLUMNS = 512
 BINARY = (b"PAR1", b"PK\x03\x04", b"\x1f\x8b", b"\x80\x04", b"\xff\xfe", b"\xfe\xff")
 """How Parquet, zip, gzip, pickle and UTF-16 files begin."""
@@ -130,8 +134,8 @@ def natural(name: str) -> list[str | int]:
 
 
 def read_rows(source: Source, choose: Choose) -> tuple[pd.DataFrame, Broken]:
-    """The columns of a file that `choose` takes, and the lines that cannot be read;
-    their rows are empty. Raises GradebookError for a file without any row."""
+    """The columns of a file that `choose` takes, and the errors of lines that cannot
+    be read; their rows are empty. Raises GradebookError for a file without any row."""
     if source.kind == "recording":
         damage = "a damaged file, or one whose first step is cut off"
         raise GradebookError(expected="what a recorder wrote", found=damage)
@@ -142,11 +146,16 @@ def read_rows(source: Source, choose: Choose) -> tuple[pd.DataFrame, Broken]:
     return frame, bad
 
 
+def few_columns(count: int) -> None:
+    """Raises GradebookError for more than COLUMNS."""
+    if count > COLUMNS:
+        raise refuse(f"at most {COLUMNS} columns", count)
+
+
 def unique(names: Sequence[object]) -> list[str]:
     """Column names. Raises GradebookError for too many, or one twice."""
+    few_columns(len(names))
     columns = pd.Index([*map(str, names)])
-    if len(columns) > COLUMNS:
-        raise refuse(f"at most {COLUMNS} columns", len(columns))
     for name in columns[columns.duplicated() & (columns != "")]:
         raise GradebookError(key=name, expected="one column of that name", found="two")
     return columns.tolist()
@@ -173,10 +182,13 @@ def _csv(source: Source, choose: Choose) -> tuple[pd.DataFrame, Broken]:
         raise GradebookError(expected="columns and rows", found="none")
     first = data.lstrip(b"\r\n").split(b"\n", 1)[0]
     mark = max("\t,;", key=first.decode("utf-8", "replace").count)
-    odd: dict[int, int] = {}  # row, from 0 -> how many cells
+    outside = _first_row(data).split(b'"')[::2]  # quotation marks
+    few_columns(1 + sum(part.count(mark.encode()) for part in outside))
+    odd, cells = array("q"), array("q")  # the row, from 0, and how many cells it has
 
     def skip(row: Any) -> str:
-        odd[row.number - 2] = row.actual_columns  # the header is row 1
+        odd.append(row.number - 2)  # the header is row 1
+        cells.append(row.actual_columns)
         return "skip"
 
     try:
@@ -202,10 +214,26 @@ def _csv(source: Source, choose: Choose) -> tuple[pd.DataFrame, Broken]:
     table = table.slice(1).rename_columns(names)
     lines = _lines(data, table.num_rows + len(odd) + 1)[1:]
     columns = choose(names, _of_numbers(table.slice(0, LOOK).to_pandas()))
-    frame = to_frame(table.select(columns.used)).set_axis(np.delete(lines, [*odd]))
-    cells = f"{len(names)} cells"
-    bad = {int(lines[row]): refuse(cells, count) for row, count in odd.items()}
-    return frame.reindex(lines) if odd else frame, bad
+    frame = to_frame(table.select(columns.used)).set_axis(np.delete(lines, odd))
+    bad = Broken(len(lines))
+    if odd:
+        rows, expected = np.array(odd), GradebookError(expected=f"{len(names)} cells")
+        found = dict(zip(odd[:NAMED], cells))
+        bad.note(rows, lambda row: expected.at(found=str(found[row])), expected)
+        frame = frame.reindex(lines)
+    return frame, bad
+
+
+def _first_row(data: bytes) -> bytes:
+    """Up to the first line end outside quotation marks, behind empty lines."""
+    start = end = len(data) - len(data.lstrip(b"\r\n"))
+    quotes = 0
+    while (line_end := data.find(b"\n", end)) >= 0:
+        quotes += data.count(b'"', end, line_end)
+        if quotes % 2 == 0:
+            return data[start:line_end]
+        end = line_end + 1
+    return data[start:]
 
 
 def _lines(data: bytes, rows: int) -> np.ndarray:
@@ -234,26 +262,36 @@ def _json(source: Source, choose: Choose) -> tuple[pd.DataFrame, Broken]:
     else:
         texts = enumerate(data.split(b"\n"), 1)
         lines = {line: _parsed(text) for line, text in texts if text.strip()}
-    objects = [row if isinstance(row, dict) else {} for row in lines.values()]
-    bad = {
-        line: GradebookError(expected="a JSON object", found=shown(value, 40))
-        for line, value in lines.items()
-        if not isinstance(value, dict)
-    }
+    nothing: dict[str, Any] = {}  # one, for all lines that are no object
+    objects = [row if isinstance(row, dict) else nothing for row in lines.values()]
     names = [*dict.fromkeys(key for row in objects[:LOOK] for key in row)]
     if not names:
         raise GradebookError(expected="one JSON object a line", found="none at first")
-    names = unique(names)
+    names, bad = unique(names), Broken(len(objects))
+    values, expected = [*lines.values()], GradebookError(expected="a JSON object")
+    bad.note(
+        np.flatnonzero([row is nothing for row in objects]),
+        lambda row: expected.at(found=shown(values[row], 40)),
+        expected,
+    )
     look = pd.DataFrame(objects[:LOOK], columns=names, dtype=object)
     used = choose(names, _of_numbers(look)).used
     return pd.DataFrame(objects, [*lines], used, dtype=object), bad
 
 
 def _parsed(text: bytes) -> Any:
+    """The value, or what is wrong with the text."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
-        return error
+        return Unread(repr(error))
+
+
+class Unread(str):
+    """Why a text is no JSON; its `repr` is the text itself."""
+
+    __slots__ = ()
+    __repr__ = str.__str__
 
 
 def _parquet(source: Source, choose: Choose) -> tuple[pd.DataFrame, Broken]:
@@ -263,7 +301,13 @@ def _parquet(source: Source, choose: Choose) -> tuple[pd.DataFrame, Broken]:
     limits = {"thrift_string_size_limit": 2**24, "thrift_container_size_limit": 2**20}
     try:
         with source.opened() as file:
-            log = pq.ParquetFile(file, **limits)
+            schema = pq.ParquetFile(file, **limits).schema_arrow
+            texts = [
+                field.name
+                for field in schema
+                if field.type in (pa.string(), pa.binary())
+            ]
+            log = pq.ParquetFile(file, read_dictionary=texts, **limits)
             schema, meta = log.schema_arrow, log.metadata
             names = unique(schema.names)
             groups = map(meta.row_group, range(meta.num_row_groups))
@@ -273,13 +317,36 @@ def _parquet(source: Source, choose: Choose) -> tuple[pd.DataFrame, Broken]:
             numeric = re.compile("u?int[0-9]|halffloat|float|double|decimal")
             numbers = [c.name for c in schema if numeric.match(str(c.type))]
             columns = choose(names, numbers)
-            frame = to_frame(log.read(columns=[n for n in names if n in columns.used]))
-    except GradebookError:
+            frame = to_frame(
+                _decoded(log, [n for n in names if n in columns.used], most)
+            )
+    except (GradebookError, MemoryError):
         raise
-    except (pa.ArrowException, OSError, ValueError, KeyError, MemoryError) as error:
+    except (pa.ArrowException, OSError, ValueError, KeyError) as error:
         raise refuse("a Parquet file", str(error)) from error
     pa.default_memory_pool().release_unused()
-    return frame.set_axis(range(1, len(frame) + 1)), {}
+    return frame.set_axis(range(1, len(frame) + 1)), Broken(len(frame))
+
+
+def _decoded(log: Any, names: list[str], most: int) -> Any:
+    """These columns as an Arrow table: text as the file's own dictionary, so that a
+    text that many rows name is there once. Raises GradebookError where lists and
+    records, which have no dictionary, take more than `most` bytes."""
+    import pyarrow as pa
+
+    fields = [log.schema_arrow.field(name) for name in names]
+    nested = pa.schema([f for f in fields if pa.types.is_nested(f.type)])
+    table = log.read(columns=[name for name in names if name not in nested.names])
+    batches, size = [], 0
+    if nested.names:
+        for batch in log.iter_batches(SOME_ROWS, columns=nested.names):
+            size += batch.nbytes
+            if size > most:
+                raise refuse(f"at most {most:,} bytes when it is decoded", "more")
+            batches.append(batch)
+    for name, column in zip(nested.names, pa.Table.from_batches(batches, nested)):
+        table = table.append_column(name, column)
+    return table.select(names)
 
 
 def to_frame(table: Any) -> pd.DataFrame:

@@ -13,14 +13,13 @@ import numpy as np
 from gradebook.core.errors import GradebookError
 from gradebook.core.lazy_pandas import pd
 from gradebook.logs.read import columns as reading
+from gradebook.logs.read.broken import NAMED
 from gradebook.logs.read.columns import Columns, canonical, guessed
 from gradebook.logs.read.files import LOGS, Source, read_rows, sources, unique
 
 if TYPE_CHECKING:
     from gradebook.logs.recording import Recording
 
-NAMED = 100
-"""So many broken rows are named; the rest are counted."""
 WHOLE = 0.75
 """A step that stands again has at least this share of the rows of the steps
 that stand once. One that is cut in two has half of them."""
