@@ -3,11 +3,13 @@
 It stands before Streamlit's own handlers, as a plain ASGI application.
 """
 
+import asyncio
 import os
 import re
 import secrets
 from collections import Counter
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -28,6 +30,10 @@ A_DAY = 24 * 3600
 MB = 1024 * 1024
 MOST_BODY, MOST_OF_SESSION, MOST_OF_SERVER = MB, 200 * MB, 1024 * MB
 """Bytes of a request that is no upload, and of uploads that are held at a time."""
+MOST_BODIES = 64 * MB
+"""Bytes of all such requests that have arrived in part."""
+A_PART, A_BODY, AN_UPLOAD = 20.0, 60.0, 900.0
+"""Seconds without a byte of a body, of a whole body, and of a whole upload."""
 FILES_OF_ONE, SPARE_FILES = 4, 100
 """File descriptors that a learner's session takes, at most, and the server."""
 
@@ -63,74 +69,124 @@ class Security:
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
-        # What is open or on its way counts for the requests beside it.
-        self._coming: Counter[str] = Counter()
+        # Bytes of bodies that have arrived and are not answered yet, by the session
+        # that uploads them, "" for all others. What was announced counts for nothing.
+        self._arrived: Counter[str] = Counter()
         self._sockets = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
             return await self.app(scope, receive, send)
         asked, is_socket = HTTPConnection(scope), scope["type"] == "websocket"
-        uploads = re.escape(own_path("/_stcore/upload_file/"))
-        upload = re.match(f"{uploads}([^/]+)", scope["path"])
-        session = upload[1] if upload and scope.get("method") == "PUT" else ""
-        header = asked.headers.get("content-length", "")
-        length = int(header[:16]) if header.isdecimal() else 0
-        refusal = self._refusal(asked, session, length)
+        refusal = self._refusal(asked)
         if refusal is not None:
             if is_socket:  # before it is accepted: an HTTP answer
                 await receive()
             return await refusal(scope, receive, send)
-        self._sockets += is_socket
-        self._coming += Counter({session: length})
-        messages: list[Message] = []
-
-        async def read() -> Message:
-            return messages.pop(0) if messages else await receive()
-
+        if is_socket:
+            self._sockets += 1
+            try:
+                return await self.app(scope, receive, _answering(asked, send))
+            finally:
+                self._sockets -= 1
+        session = _uploads_to(asked)
+        arrived: Counter[str] = Counter()
         try:
-            most = length if session else MOST_BODY
-            while not is_socket and (not messages or messages[-1].get("more_body")):
-                messages.append(await receive())
-                most -= len(messages[-1].get("body", b""))
-                if most < 0:
-                    return await _no(413, "too large")(scope, receive, send)
+            body = await self._body(receive, session, arrived)
+            if isinstance(body, Response):
+                return await body(scope, receive, send)
+            messages = iter(body)
+
+            async def read() -> Message:
+                return next(messages, None) or await receive()
+
             await self.app(scope, read, _answering(asked, send))
         finally:
-            self._sockets -= is_socket
-            self._coming -= Counter({session: length})
+            self._arrived -= arrived
 
-    def _refusal(
-        self, asked: HTTPConnection, session: str, length: int
-    ) -> Response | None:
-        """The answer to a request that is refused unread. It uploads a file of so
-        many bytes to the session, where that is not ''."""
+    async def _body(
+        self, receive: Receive, session: str, arrived: Counter[str]
+    ) -> list[Message] | Response:
+        """The messages of a body, or the answer to one that is too long or too slow.
+        What arrives is added to `arrived`."""
+        messages: list[Message] = []
+        try:
+            async with asyncio.timeout(AN_UPLOAD if session else A_BODY):
+                while not messages or messages[-1].get("more_body"):
+                    message = await asyncio.wait_for(receive(), A_PART)
+                    length = len(message.get("body", b""))
+                    arrived[session] += length
+                    self._arrived[session] += length
+                    refusal = self._too_much(session, arrived[session])
+                    if refusal is not None:
+                        return refusal
+                    messages.append(message)
+        except TimeoutError:
+            return _no(408, "too slow")
+        return messages
+
+    def _too_much(self, session: str, length: int) -> Response | None:
+        """The answer where so many bytes of a body are too many, or those of all."""
+        if not session:
+            if length > MOST_BODY:
+                return _no(413, "too large")
+            is_busy = self._arrived[""] > MOST_BODIES
+            return _no(503, "too many requests") if is_busy else None
+        held = Counter(parked()) + self._arrived - Counter({"": self._arrived[""]})
+        if held[session] > MOST_OF_SESSION or held.total() > MOST_OF_SERVER:
+            return _no(413, "too many uploads")
+        return None
+
+    def _refusal(self, asked: HTTPConnection) -> Response | None:
+        """The answer to a request that is refused unread."""
         is_socket = asked.scope["type"] == "websocket"
         reads = not is_socket and asked.scope["method"] in ("GET", "HEAD")
-        # A browser says so where a page of another site asks.
-        origin, host = asked.headers.get("origin", ""), asked.headers.get("host")
-        allowed = ("", *st.get_option("server.corsAllowedOrigins"))
-        if not (reads or origin in allowed or urlsplit(origin).netloc == host):
+        if not (reads or _is_own(asked)):
             return _no(403, "another site's request")
         if asked.scope["path"] == own_path("/_stcore/metrics"):
             return _no(404, "not found")
         is_page = "text/html" in asked.headers.get("accept", "")
-        files = (self._sockets + 1) * FILES_OF_ONE + SPARE_FILES
-        if (is_socket or is_page) and files > most_files():
+        if (is_socket or is_page) and self._is_full():
             return HTMLResponse(FULL, 503, headers=HEADERS | {"Retry-After": "60"})
-        if not session:
-            return _no(413, "too large") if length > MOST_BODY else None
-        if not length:
+        if is_socket:
+            return None
+        session = _uploads_to(asked)
+        header = asked.headers.get("content-length", "")
+        length = int(header[:16]) if header.isdecimal() else 0
+        if length > (MOST_OF_SESSION if session else MOST_BODY):
+            return _no(413, "too large")
+        if session and not length:
             return _no(411, "no length")
-        held = Counter(parked()) + self._coming
-        of_session, of_server = held[session] + length, held.total() + length
-        if of_session > MOST_OF_SESSION or of_server > MOST_OF_SERVER:
-            return _no(413, "too many uploads")
-        return None
+        return _no(403, "no such session") if session and not lives(session) else None
+
+    def _is_full(self) -> bool:
+        """One more session could take more file descriptors than there are. Every open
+        connection has one, whatever it is for."""
+        taken = max(self._sockets * FILES_OF_ONE + SPARE_FILES, open_files())
+        return taken + FILES_OF_ONE > most_files()
+
+
+def _uploads_to(asked: HTTPConnection) -> str:
+    """The session to which a request uploads a file; "" for any other request."""
+    uploads = re.escape(own_path("/_stcore/upload_file/"))
+    upload = re.match(f"{uploads}([^/]+)", asked.scope["path"])
+    return upload[1] if upload and asked.scope["method"] == "PUT" else ""
+
+
+def _is_own(asked: HTTPConnection) -> bool:
+    """No page of another site asks. A browser says so where one does."""
+    origin = asked.headers.get("origin", "")
+    if origin in ("", *st.get_option("server.corsAllowedOrigins")):
+        return True
+    try:
+        return urlsplit(origin).netloc == asked.headers.get("host")
+    except ValueError:  # such as http://[
+        return False
 
 
 def _no(status: int, why: str) -> Response:
-    return PlainTextResponse(why, status, headers=HEADERS)
+    # Whoever is refused in the middle of a body has more to send: nobody reads it.
+    return PlainTextResponse(why, status, headers=HEADERS | {"Connection": "close"})
 
 
 def _answering(asked: HTTPConnection, send: Send) -> Send:
@@ -163,6 +219,21 @@ def most_files() -> float:
     except ImportError:  # Windows knows no such limit
         return float("inf")
     return resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+
+
+def open_files() -> int:
+    """The file descriptors that this process has open; 0 where nothing says so."""
+    for folder in ("/proc/self/fd", "/dev/fd"):
+        with suppress(OSError):
+            return len(os.listdir(folder))
+    return 0
+
+
+def lives(session: str) -> bool:
+    """Somebody has this session of Streamlit's open."""
+    from streamlit.runtime import get_instance
+
+    return get_instance().is_active_session(session)
 
 
 def seat_of(cookies: Mapping[str, str]) -> str:

@@ -4,8 +4,8 @@ beside Streamlit's pages.
 What Gradebook uses of Streamlit beside its public `st.` names, and what breaks
 without it (tests/ui/test_server.py has a test of each):
 
-runtime.get_instance  (ui/security) how much each session uploaded: without it
-                      sessions can fill the memory
+runtime.get_instance  (ui/security) which sessions are open and how much each one
+                      uploaded: without it strangers can fill the memory
 _stcore/ paths        (ui/security) of uploads and metrics: elsewhere uploads would
                       have the limit of other requests, 1 MB, and all could read
                       the metrics

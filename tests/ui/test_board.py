@@ -233,6 +233,8 @@ def test_the_answer_to_an_edit_is_what_the_page_draws_next(visit):
     assert drawn == found
 
 
+HALF = json.dumps({"edits": [{"n": 1, **reward(11, "\ud800")}]}).encode()
+"""Half of a surrogate pair: it can be read, but no answer can hold it."""
 MANY = json.dumps({"edits": [{"n": 1, **reward(11, "0")}] * 20_000}).encode()
 
 
@@ -242,8 +244,15 @@ def test_a_draft_that_no_session_has_is_not_found():
 
 @pytest.mark.parametrize(
     "body, status",
-    [(b"", 400), (b"{", 400), (b"\xff", 400), (b"[" * 100_000, 400), (MANY, 413)],
-    ids=["empty", "torn", "no text", "nested", "many"],
+    [
+        (b"", 400),
+        (b"{", 400),
+        (b"\xff", 400),
+        (b"[" * 100_000, 400),
+        (MANY, 413),
+        (HALF, 400),
+    ],
+    ids=["empty", "torn", "no text", "nested", "many", "half"],
 )
 def test_a_message_that_is_too_much_or_no_json_is_refused(visit, body, status):
     page = visit("partial_groups")

@@ -1,6 +1,8 @@
 """What could stop the server is refused before Streamlit sees it."""
 
+import asyncio
 import gzip
+import socket
 
 import pytest
 import streamlit as st
@@ -66,6 +68,7 @@ def guarded(page=None):
     "origin, passes",
     [
         *((o, False) for o in ("http://evil.example", "null", f"http://{HOST}x")),
+        ("http://[", False),  # no address at all
         *((o, True) for o in (f"https://{HOST}", "https://other.example", None)),
     ],
 )
@@ -94,19 +97,118 @@ def test_a_long_body_is_refused_unread():
     assert status(app, path, "POST", b"x" * MB) == 200 and behind.read == MB
 
 
-def test_uploads_are_bounded_for_a_session_and_for_the_server(monkeypatch):
-    parked = {"one": 150 * MB, **{f"s{n}": 150 * MB for n in range(5)}}
-    monkeypatch.setattr(security, "parked", lambda: parked)
+@pytest.fixture
+def uploads(monkeypatch):
+    """Session -> the bytes that it holds, where a session uploads at most 20 bytes and
+    all 100."""
+    held = {"one": 15, **{f"s{n}": 15 for n in range(5)}, "new": 0}
+    monkeypatch.setattr(security, "parked", lambda: held)
+    monkeypatch.setattr(security, "lives", lambda session: session in held)
+    monkeypatch.setattr(security, "MOST_OF_SESSION", 20)
+    monkeypatch.setattr(security, "MOST_OF_SERVER", 100)
+    return held
+
+
+def put(app, session, body, **headers):
+    path = f"/_stcore/upload_file/{session}/file"
+    given = {"content_length": len(body)} | headers
+    return status(app, path, "PUT", body, **given)
+
+
+def test_uploads_are_bounded_for_a_session_and_for_the_server(uploads):
     app, behind = guarded()
-
-    def put(session, length, **given):
-        path = f"/_stcore/upload_file/{session}/file"
-        return status(app, path, "PUT", content_length=length, **given)
-
-    assert put("one", 51 * MB) == 413 and put("one", 50 * MB) == 200
-    assert put("new", 124 * MB) == 200 and put("new", 125 * MB) == 413
-    assert put("new", 3, body=b"four") == 413
+    assert put(app, "one", b"x" * 6) == 413 and put(app, "one", b"x" * 5) == 200
+    assert put(app, "new", b"x" * 10) == 200 and put(app, "new", b"x" * 11) == 413
+    assert put(app, "new", b"x", content_length=21) == 413
+    read = behind.read
+    # Whoever announces less than arrives is stopped at the same bound.
+    assert put(app, "one", b"xxx", content_length=1, parts=10) == 413
+    assert behind.read == read
     assert status(app, "/_stcore/upload_file/new/file", "PUT", b"x") == 411
+    assert put(app, "invented", b"x") == 403
+
+
+class Idle:
+    """A request whose body never comes to its end: what was answered."""
+
+    def __init__(self, app, path, method, body=b"", **headers):
+        given = {"host": HOST} | {k.replace("_", "-"): v for k, v in headers.items()}
+        self.scope = {"type": "http", "method": method, "path": path}
+        self.scope |= {"query_string": b"", "scheme": "http"}
+        pairs = [(k.encode(), str(v).encode()) for k, v in given.items()]
+        self.scope["headers"] = pairs
+        self.app, self.body, self.sent = app, body, []
+
+    async def send(self, message):
+        self.sent.append(message)
+
+    async def receive(self):
+        if self.body is None:
+            await asyncio.Event().wait()
+        body, self.body = self.body, None
+        return {"type": "http.request", "body": body, "more_body": True}
+
+    async def run(self):
+        await self.app(self.scope, self.receive, self.send)
+        return self.sent[0]["status"]
+
+
+def test_what_was_announced_takes_no_place_from_an_honest_upload(uploads):
+    """Six uploads that announced 200 MB each, and sent nothing, made every other one
+    end with 413."""
+    app, _ = guarded()
+
+    async def beside():
+        path = "/_stcore/upload_file/{}/file"
+        idle = [
+            Idle(app, path.format(name), "PUT", content_length=20)
+            for name in ("s0", "s1", "s2", "s3", "s4", "one")
+        ]
+        waiting = [asyncio.ensure_future(one.run()) for one in idle]
+        await asyncio.sleep(0)
+        honest = Idle(app, path.format("new"), "PUT", b"", content_length=5)
+
+        async def whole():
+            return {"type": "http.request", "body": b"12345", "more_body": False}
+
+        honest.receive = whole
+        try:
+            assert not any(one.done() for one in waiting)
+            return await honest.run()
+        finally:
+            for one in waiting:
+                one.cancel()
+            await asyncio.gather(*waiting, return_exceptions=True)
+
+    assert answered(beside()) == 200
+
+
+@pytest.mark.parametrize("limit", ["A_PART", "A_BODY"])
+def test_a_body_that_does_not_come_is_given_up_and_its_bytes_are_free(
+    limit, monkeypatch
+):
+    monkeypatch.setattr(security, limit, 0.01)
+    app, behind = guarded()
+    idle = Idle(app, "/board-edits/x", "POST", b"half of it")
+    assert answered(idle.run()) == 408
+    assert (b"connection", b"close") in idle.sent[0]["headers"]
+    assert not behind.asked and not app._arrived.total()
+
+
+def test_bodies_that_have_arrived_in_part_are_bounded_together(monkeypatch):
+    monkeypatch.setattr(security, "MOST_BODIES", 25)
+    app, _ = guarded()
+
+    async def crowd():
+        parked = [Idle(app, "/board-edits/x", "POST", b"x" * 10) for _ in range(3)]
+        tasks = [asyncio.ensure_future(one.run()) for one in parked]
+        done, waiting = await asyncio.wait(tasks, return_when="FIRST_COMPLETED")
+        for one in waiting:
+            one.cancel()
+        await asyncio.gather(*waiting, return_exceptions=True)
+        return [one.result() for one in done]
+
+    assert answered(crowd()) == [503]
 
 
 def test_metrics_are_off():
@@ -147,6 +249,7 @@ def test_every_answer_has_the_headers():
 
 
 def test_at_the_limit_of_files_newcomers_get_a_page_that_says_so(monkeypatch):
+    monkeypatch.setattr(security, "open_files", lambda: 0)
     monkeypatch.setattr(security, "most_files", lambda: 103)
     app, behind = guarded(HTMLResponse("page"))
     assert status(app, accept="text/html") == 503
@@ -157,6 +260,19 @@ def test_at_the_limit_of_files_newcomers_get_a_page_that_says_so(monkeypatch):
     assert not behind.asked
     monkeypatch.setattr(security, "most_files", lambda: 104)
     assert status(app, accept="text/html") == 200
+
+
+def test_every_open_connection_counts_whatever_it_is_for(monkeypatch):
+    app, _ = guarded(HTMLResponse("page"))
+    monkeypatch.setattr(security, "most_files", lambda: 1024)
+    monkeypatch.setattr(security, "open_files", lambda: 1020)
+    assert status(app, accept="text/html") == 200
+    monkeypatch.setattr(security, "open_files", lambda: 1021)
+    assert status(app, accept="text/html") == 503
+    monkeypatch.undo()
+    before = security.open_files()
+    with socket.socket():
+        assert security.open_files() == before + 1 or before == 0
 
 
 def test_an_upload_unpacks_to_at_most_so_many_bytes(monkeypatch, tmp_path):

@@ -176,7 +176,7 @@ import asyncio, json
 import streamlit as st
 from streamlit.runtime import get_instance
 from streamlit.runtime.uploaded_file_manager import UploadedFileRec
-from gradebook.ui.security import parked
+from gradebook.ui.security import lives, parked
 from gradebook.ui.server import VISIT
 
 app = st.App(VISIT)  # without what stands before it
@@ -199,6 +199,7 @@ async def ask():
     found = {"metrics": await status("GET", "/_stcore/metrics")}
     found["upload"] = await status("OPTIONS", "/_stcore/upload_file/one/file")
     found["nowhere"] = await status("OPTIONS", "/_stcore/no_such_path/one/file")
+    found["lives"] = lives("nobody")
     file = UploadedFileRec("file", "run.csv", "text/csv", b"four")
     get_instance().uploaded_file_mgr.add_file("one", file)
     print(json.dumps(found | {"parked": parked()}))
@@ -213,8 +214,9 @@ def inside():
     return json.loads(python(SERVER))
 
 
-def test_get_instance_knows_what_each_session_uploaded(inside):
+def test_get_instance_knows_the_sessions_and_what_each_one_uploaded(inside):
     assert inside["parked"] == {"one": len(b"four")}
+    assert inside["lives"] is False
 
 
 def test_uploads_and_metrics_have_the_paths_that_are_guarded(inside):

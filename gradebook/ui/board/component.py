@@ -5,6 +5,7 @@ answers with what the board shows next. When it is finished, the rest of the pag
 follows in a run (`shortcuts`).
 """
 
+import json
 import math
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -107,6 +108,8 @@ async def answer(request: Request) -> Response:
         return Response(text, media_type="image/svg+xml")
     try:
         message = await request.json()
+        # Half of a surrogate pair can be read, but nothing can be answered with it.
+        json.dumps(message, ensure_ascii=False, allow_nan=False).encode()
     except (ValueError, RecursionError):
         return PlainTextResponse("expected JSON", 400)
     edits = message.get("edits") if isinstance(message, dict) else None
