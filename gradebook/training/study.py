@@ -207,17 +207,20 @@ def run_name(engine: str) -> str:
     return f"the run {engine}" if " " in engine else f"the {engine} run"
 
 
-def question(study: Study, value: float, names: Sequence[str]) -> str:
-    """What to predict; `names` are the engines', the correct one first."""
+def question(setting: str, updates: int, measure: Measure, names: Sequence[str]) -> str:
+    """What to predict after so many updates; `names` are the engines', the correct
+    one first. The setting is in words: 'With 5 % of the rollouts lost'."""
     correct, faulty = map(run_name, names)
-    asked = study.measured.question.format(faulty, correct)
-    return f"{study.slider.in_words(value)}: after {study.report[0]} updates, {asked}"
+    asked = measure.question.format(faulty, correct)
+    return f"{setting}: after {updates} updates, {asked}"
 
 
-def sentence(study: Study, value: float, effect: Effect, faulty: str) -> str:
-    """The result in words, with its interval. `faulty` names the engine."""
-    setting, when = study.slider.in_words(value), f"after {study.report[0]} updates"
-    measure = study.measured
+def sentence(
+    setting: str, updates: int, measure: Measure, effect: Effect, faulty: str
+) -> str:
+    """The result after so many updates in words, with its interval. `faulty` names the
+    engine."""
+    when = f"after {updates} updates"
     if effect.seeds < 2:
         return f"{setting}, the run diverged: no number is left to compare."
     if effect.exact:

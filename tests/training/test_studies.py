@@ -43,7 +43,9 @@ def test_a_seed_that_diverged_is_left_out_and_counted():
 
 
 def words(correct, faulty, bug="partial_groups", value=1.0):
-    return sentence(study(bug), value, effect(correct, faulty), "faulty")
+    its = study(bug)
+    found = effect(correct, faulty)
+    return sentence(its.slider.in_words(value), 50, its.measured, found, "faulty")
 
 
 def test_the_headline_has_size_and_interval_or_says_that_there_is_no_difference():
@@ -61,7 +63,8 @@ def test_the_headline_has_size_and_interval_or_says_that_there_is_no_difference(
 
 def test_an_engine_named_for_what_it_does_is_named_after_the_noun():
     names = ("with the guard", "as written")
-    asked = question(study("zero_std_kl"), 0.04, names)
+    its = study("zero_std_kl")
+    asked = question(its.slider.in_words(0.04), 200, its.measured, names)
     assert asked == (
         "With beta 0.04: after 200 updates, does the run as written keep more"
         " unscored letters in use than the run with the guard?"

@@ -29,6 +29,7 @@ from gradebook.training.transformer.language import (
     Texts,
     ends,
     is_success,
+    judged,
     problems,
     render,
     says_sum,
@@ -70,6 +71,30 @@ def test_what_an_answer_to_37_and_48_says(text, says, finished, drawn):
         assert render(answer) == drawn
     else:
         assert render(answer).endswith("…")
+
+
+@pytest.mark.parametrize(
+    "text, faults, mistakes",
+    [
+        ("ok 1 5 + 7 0 = 8 5 . |", [], []),
+        ("ok 1 5 + 7 0 = 8 5 . wait 1 5 = 9 . |", [], []),
+        ("ok 1 5 + 7 0 = 7 5 . |", ["not 85"], ["75"]),
+        ("ok 1 5 + 7 0 = 8 5 |", ["no full stop"], ["85"]),
+        ("ok well |", ["not 85"], ["ok, well, "]),
+        ("= 8 5 . " + "no " * 20, ["does not end"], ["no, " * 20 + "…"]),
+        (
+            "= 7 . " + "no " * 21,
+            ["not 85", "does not end"],
+            ["7", "no, " * 21 + "…"],
+        ),
+    ],
+)
+def test_the_mistakes_of_an_answer_are_marked_and_named(text, faults, mistakes):
+    answer = tokens_of(text)
+    found = judged(Problem(37, 48), answer)
+    assert found.faults == faults
+    assert [piece for piece, is_wrong in found.pieces if is_wrong] == mistakes
+    assert "".join(piece for piece, _ in found.pieces).strip() == render(answer)
 
 
 def test_no_answer_is_right_where_the_prompt_means_nothing():

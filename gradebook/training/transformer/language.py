@@ -18,7 +18,7 @@ from bisect import bisect
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from itertools import accumulate
+from itertools import accumulate, groupby
 
 OPENERS = ("ok", "well", "so", "sure", "now", "right", "aha", "hmm")
 RAMBLES = ("wait", "again", "check", "no", "hold on", "but", "let me see", "actually")
@@ -139,15 +139,56 @@ def is_success(problem: Problem, answer: Sequence[int]) -> bool:
     return says_sum(problem, answer) and ends(answer)
 
 
-def render(tokens: Sequence[int]) -> str:
-    """Tokens as a person reads them; "…" where the window cut the answer."""
-    text = ""
+def spoken(tokens: Sequence[int]) -> list[str]:
+    """The text of each token before the end; joined they are the answer as a person
+    reads it."""
+    texts: list[str] = []
     for token in tokens:
         if token == END:
-            return text.strip()
+            break
         word = WORDS[token]
         if word in OPENERS + RAMBLES:
-            text = f"{text.strip()} {word}, "
+            gap = "" if not texts or texts[-1].endswith(" ") else " "
+            texts.append(f"{gap}{word}, ")
         else:
-            text += ". " if token == STOP else word
-    return text.strip() + ("…" if len(tokens) == ANSWER else "")
+            texts.append(". " if token == STOP else word)
+    return texts
+
+
+def render(tokens: Sequence[int]) -> str:
+    """Tokens as a person reads them; "…" where the window cut the answer."""
+    text = "".join(spoken(tokens))
+    return text.strip() if END in tokens or len(tokens) < ANSWER else text + "…"
+
+
+@dataclass(frozen=True)
+class Judged:
+    """An answer with its mistakes: pieces of its text, each with whether it is one, and
+    what is wrong in a few words; none where it is a success."""
+
+    pieces: list[tuple[str, bool]]
+    faults: list[str]
+
+
+def judged(problem: Problem, answer: Sequence[int]) -> Judged:
+    """A number that is not the sum is a mistake. So is all that follows the first full
+    stop of an answer that does not end."""
+    texts = spoken(answer)
+    wrong, faults = [False] * len(texts), []
+    begin = answer.index(EQUALS) + 1 if EQUALS in answer else 0
+    after = next((n for n in range(begin, len(texts)) if answer[n] > 9), len(texts))
+    if not says_sum(problem, answer):
+        first, last = (begin, after) if after > begin > 0 else (0, len(texts))
+        wrong[first:last] = [True] * (last - first)
+        is_sum = list(answer[begin:after]) == digits(problem.sum or 0)
+        faults.append("no full stop" if begin and is_sum else f"not {problem.sum}")
+    if not ends(answer):
+        stops = [n for n in range(after, len(texts)) if answer[n] == STOP]
+        first = stops[0] + 1 if stops else 0
+        wrong[first:] = [True] * (len(texts) - first)
+        faults.append("does not end")
+        texts.append("…")
+        wrong.append(True)
+    runs = groupby(zip(texts, wrong), key=lambda pair: pair[1])
+    pieces = [("".join(text for text, _ in run), mark) for mark, run in runs]
+    return Judged(pieces, faults)

@@ -21,11 +21,11 @@ from gradebook.training.transformer import model
 from gradebook.training.transformer.experiments import experiment
 from gradebook.training.transformer.grpo import Training
 from gradebook.training.transformer.language import (
+    END,
     SHOWN,
     ends,
     is_success,
     problems,
-    render,
 )
 
 MEASURED = Path(__file__).with_name("measured")
@@ -45,7 +45,8 @@ class Trained:
     success     [seed][point] how many answers say the sum and end
     unfinished  [point] the share of answers that do not end, mean over seeds
     length      [point] tokens of an answer, mean over seeds
-    words       update -> the first seed's answers to the prompts of SHOWN
+    words       update -> the first seed's answers to the prompts of SHOWN, as tokens
+                up to their end
     """
 
     updates: list[int]
@@ -53,7 +54,7 @@ class Trained:
     success: list[list[int]]
     unfinished: list[float]
     length: list[float]
-    words: Mapping[str, list[str]]
+    words: Mapping[str, list[list[int]]]
 
     def shares(self, update: int) -> list[float]:
         """The success rate of each seed after so many updates."""
@@ -162,7 +163,7 @@ class Record:
         self.success: list[list[list[int]]] = [[] for _ in arms]  # [arm][point][S]
         self.unfinished: list[list[float]] = [[] for _ in arms]
         self.length: list[list[float]] = [[] for _ in arms]
-        self.words: list[dict[str, list[str]]] = [{} for _ in arms]
+        self.words: list[dict[str, list[list[int]]]] = [{} for _ in arms]
 
     def look(self, keeps_words: bool) -> None:
         """Adds a point to every curve."""
@@ -182,7 +183,7 @@ class Record:
             self.length[arm].append(round(float(lengths[arm]), 3))
             if keeps_words:
                 shown = of_seeds[0][: len(SHOWN)]
-                self.words[arm][str(training.updates)] = [*map(render, shown)]
+                self.words[arm][str(training.updates)] = [*map(_to_end, shown)]
 
     def trained(self) -> list[Trained]:
         """What there is, an arm each."""
@@ -199,6 +200,10 @@ class Record:
                 self.success, self.unfinished, self.length, self.words
             )
         ]
+
+
+def _to_end(answer: list[int]) -> list[int]:
+    return answer[: answer.index(END) + 1] if END in answer else answer
 
 
 def held_out_answers(training: Training, prompts: int) -> model.Answers:
