@@ -17,7 +17,10 @@ from gradebook.cases.scenario import Scenario, load
 from gradebook.cases.schema import Lesson
 from gradebook.cases.state import start
 from gradebook.core.errors import refuse
-from gradebook.training.study import KINDS, question, studied, study
+from gradebook.training.study import KINDS
+from gradebook.training.transformer import sentences
+from gradebook.training.transformer.experiments import experiment, experimented
+from gradebook.training.transformer.results import measured
 
 MINUTES = 60
 """The length of a session, if a lead does not say otherwise."""
@@ -147,7 +150,7 @@ def asked(name: str) -> Step | None:
         claim, truth = report.source.claim, report.truth
         return Step("Bug or not?", ask=claim, choices=reports.CHOICES, answer=truth)
     bug = name.removeprefix(TRAINING)
-    if bug != name and bug in studied():
+    if bug != name and bug in experimented():
         return _training(bug)
     if name in cases.names():
         return _case(load(name))
@@ -185,18 +188,21 @@ def _steps(name: str) -> list[Step]:
     for a lead, and its training runs."""
     main, *others = cases.variants(name)
     steps = [_case(case) for case in (main, *(case for case in others if case.plan))]
-    if name in studied() and study(name).plan:
+    if name in experimented() and experiment(name).plan:
         steps.append(_training(name))
     return steps
 
 
 def _training(name: str) -> Step:
-    """The question about the training runs, with the slider at its default."""
-    runs, case = study(name), load(name)
-    ask = question(runs, runs.slider.default, case.engine_names)
-    choices = tuple(c[:1].upper() + c[1:] for c in runs.measured.choices)
+    """The question about the training runs, with the dose that is shown first."""
+    its, case = experiment(name), load(name)
+    pair = measured(name, its.shown)
+    last = pair.updates[-1]
+    ask = sentences.asked(its, its.shown, last, case.engine_names)
+    choices = tuple(c[:1].upper() + c[1:] for c in sentences.SUCCESS.choices)
     step = Step(f"Does it matter? {case.title}", bug=name, trains=True, ask=ask)
-    return _taught(step, choices, KINDS.index(runs.answer), runs.why, runs.plan)
+    answer = KINDS.index(sentences.kind(pair.effect(last)))
+    return _taught(step, choices, answer, its.why, its.plan)
 
 
 def _case(case: Scenario) -> Step:

@@ -25,6 +25,7 @@ from gradebook.core import PACKAGE
 from gradebook.core.errors import GradebookError
 from gradebook.training.study import Run, default_run, studied
 from gradebook.training.train import Curves, trained
+from gradebook.training.transformer.experiments import experiment, experimented
 
 WAITING, KEPT = 100, 200
 """Runs that may wait at most; results that are kept for whoever asks next."""
@@ -171,12 +172,10 @@ class Runs:
         return value
 
 
-# Trained in advance: each study at its first settings, and Home's at each of its
-# rewards for an unfinished answer
+# Trained in advance: each study at its first setting, and at the doses that a
+# transformer was trained with
 
 SHIPPED = Path(__file__).with_name("shipped.json")
-HOME_BUG = studied()[0]
-STOPS = (0, 0.25, 0.5, 0.75, 0.9, 1, 1.1, 1.25, 1.5, 1.75, 2)
 
 
 @cache
@@ -189,9 +188,20 @@ def shipped() -> dict[Run, Curves]:
     return runs
 
 
+def in_advance() -> list[Run]:
+    """What is trained in advance, each run once."""
+    doses = [
+        Run(bug, dose.tables)
+        for bug in experimented()
+        for dose in experiment(bug).doses
+        if dose.tables is not None
+    ]
+    return [*dict.fromkeys([*map(default_run, studied()), *doses])]
+
+
 def precompute() -> None:
-    home, content = [Run(HOME_BUG, stop) for stop in STOPS], {}
-    for run in [*map(default_run, studied()), *home]:
+    content = {}
+    for run in in_advance():
         curves = asdict(trained(run))
         for name, values in curves["values"].items():
             exact = torch.tensor(values, dtype=torch.float64)

@@ -14,7 +14,7 @@ from torch import optim
 from gradebook.bugs import BUGS
 from gradebook.cases import schema
 from gradebook.cases.scenario import FOLDER
-from gradebook.cases.schema import Count, Flag, Lesson, Number, Part, one_of
+from gradebook.cases.schema import Count, Flag, Number, Part, one_of
 from gradebook.core.errors import refuse
 from gradebook.core.settings import AT_LEAST_ONE, Settings
 from gradebook.training.environments import ENVIRONMENTS, MEASURES, Environment, Measure
@@ -93,11 +93,6 @@ class Study(Part):
     arguments: dict[str, int | float] = field(default_factory=dict)
     conditions: Conditions = Conditions()
     settings: schema.SettingsTable = Settings()
-    plan: Lesson | None = None  # where it is a step of the session
-
-    def __post_init__(self) -> None:
-        if self.plan is not None:
-            schema.check_index("plan.usual", self.plan.usual, len(KINDS), "choices")
 
     @property
     def measured(self) -> Measure:

@@ -7,8 +7,8 @@ import pytest
 from gradebook.bugs import swap
 from gradebook.core.errors import GradebookError
 from gradebook.training import runs as processes
-from gradebook.training.runs import HOME_BUG, STOPS, Runs, shipped
-from gradebook.training.study import Run, default_run, studied, study
+from gradebook.training.runs import Runs, in_advance, shipped
+from gradebook.training.study import Run, study
 from gradebook.training.train import Training, luck_of, rows_at, trained
 
 LATE = 300
@@ -69,8 +69,7 @@ def test_a_dead_process_is_reported_and_the_next_run_starts_a_new_one(monkeypatc
     runs.close()
 
 
-ADVANCE = [default_run(bug) for bug in studied()]
-ADVANCE += [Run(HOME_BUG, stop) for stop in STOPS]
+ADVANCE = in_advance()
 
 
 @pytest.mark.parametrize(

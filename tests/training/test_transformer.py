@@ -327,7 +327,7 @@ REPORTED = [
     ("no_eos_outliers", "1.1", 74.4, 0.1, -74.3, 4.1),
     ("partial_groups", "0.5 %", 95.6, 41.6, -54.0, 11.7),
     ("partial_groups", "5 %", 94.9, 1.1, -93.8, 2.1),
-    ("partial_groups", "5 %, rows in no group set to 0", 94.9, 95.4, 0.6, 1.0),
+    ("partial_groups", "5 %, last rows set to 0", 94.9, 95.4, 0.6, 1.0),
     ("bf16_rewards", "1001", 95.9, 0.0, -95.9, 0.9),
     ("missing_parentheses", "1", 95.9, 17.8, -78.1, 3.4),
     ("uid_per_rollout", "+1", 95.9, 60.4, -35.5, 11.2),

@@ -8,13 +8,24 @@ from typing import Annotated, Any
 from gradebook.bugs import BUGS, swap
 from gradebook.cases import schema
 from gradebook.cases.scenario import FOLDER
-from gradebook.cases.schema import BugName, Count, Flag, Number, Part, Whole, one_of
+from gradebook.cases.schema import (
+    BugName,
+    Count,
+    Flag,
+    Lesson,
+    Number,
+    Part,
+    Whole,
+    one_of,
+)
 from gradebook.core.errors import choice, refuse
 from gradebook.core.settings import Settings
 from gradebook.engine.pipeline import CORRECT
+from gradebook.training.study import KINDS
 from gradebook.training.transformer.grpo import Arm, Conditions
 
 EXPERIMENTS = FOLDER / "transformer"
+Text = Annotated[str, schema.Field(min_length=0)]
 SomeConditions = dict[
     Annotated[str, one_of(*(f.name for f in fields(Conditions)))],
     Flag | Whole | Number,
@@ -29,7 +40,9 @@ class Dose(Part):
     name: str  # "5 %", as it is chosen on the page
     conditions: SomeConditions = field(default_factory=dict)
     settings: schema.SomeSettings = field(default_factory=dict)
-    correct: Annotated[str, schema.Field(min_length=0)] = ""  # see `correct_name`
+    correct: Text = ""  # see `correct_name`
+    phrase: Text = ""  # where the experiment's own does not fit
+    tables: Number | None = None  # the same dose on the slider of the tables' study
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,11 +66,12 @@ class Experiment(Part):
     shown: str
     why: str
     doses: Annotated[tuple[Dose, ...], schema.between(1)]
-    tables: Annotated[str, schema.Field(min_length=0)] = ""
-    note: Annotated[str, schema.Field(min_length=0)] = ""
+    tables: Text = ""
+    note: Text = ""
     shares_correct: Flag = False
-    correct_of: Annotated[str, schema.Field(min_length=0)] = ""
+    correct_of: Text = ""
     rollouts: Count = 8
+    plan: Lesson | None = None  # where it is a step of the session
     conditions: SomeConditions = field(default_factory=dict)
     settings: schema.SomeSettings = field(default_factory=dict)
 
@@ -67,6 +81,8 @@ class Experiment(Part):
             raise refuse("doses with different names", self.names, "doses")
         if self.correct_of:
             choice(self.correct_of, BUGS, "correct_of")
+        if self.plan is not None:
+            schema.check_index("plan.usual", self.plan.usual, len(KINDS), "choices")
         for dose in self.doses:
             choice(dose.correct or dose.name, self.names, "correct")
             self.arm(dose.name)
@@ -80,7 +96,8 @@ class Experiment(Part):
         return self.doses[self.names.index(choice(name, self.names, "dose"))]
 
     def in_words(self, name: str) -> str:
-        return self.phrase.format(name)
+        """How a sentence about a dose begins: 'With 5 % of the rollouts lost'."""
+        return self.dose(name).phrase or self.phrase.format(name)
 
     def arm(self, name: str) -> Arm:
         """The faulty engine at a dose."""

@@ -1,7 +1,9 @@
 """Both engines of a bug trained while one watches, from the shipped weights."""
 
 from collections.abc import Iterator
+from functools import cache
 
+from gradebook.training.transformer import model
 from gradebook.training.transformer.experiments import experiment
 from gradebook.training.transformer.grpo import Training
 from gradebook.training.transformer.model import Shape
@@ -11,6 +13,13 @@ from gradebook.training.transformer.results import Pair, Record
 UPDATES, LOOK, PROMPTS = 50, 5, 128
 """Of a live run: its updates, those from one point to the next, and held-out prompts
 of a point."""
+
+
+@cache
+def size() -> str:
+    """How much a live run is, in words."""
+    count = model.parameters(model.initial(Shape(), [0]))
+    return f"{count:,} parameters, {len(SHIPPED_SEEDS)} seeds"
 
 
 def live(bug: str, dose: str) -> Iterator[Pair]:

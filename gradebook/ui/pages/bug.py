@@ -11,13 +11,13 @@ from gradebook.analysis.challenges import apply_solution
 from gradebook.bugs import BUGS
 from gradebook.cases.link import query_string
 from gradebook.cases.scenario import Scenario, load, variants
-from gradebook.training.study import default_run, studied
+from gradebook.training.transformer.experiments import experimented
 from gradebook.ui import keys
 from gradebook.ui.board import lesson as board_lesson
 from gradebook.ui.board.component import below, board
 from gradebook.ui.parts import address, controls, drafts, report, stages, words
 from gradebook.ui.parts.address import bug_files, page_files
-from gradebook.ui.parts.desk import DESK, PAGE, query_of
+from gradebook.ui.parts.desk import DESK, PAGE, first_place, query_of
 from gradebook.ui.parts.drafts import Draft
 from gradebook.ui.parts.widget import shortcuts, showing
 from gradebook.ui.rooms import bar as room
@@ -129,9 +129,9 @@ def _more(draft: Draft) -> None:
             label += " ▾" * (draft.opened == part)
             key, turned = f"more-{part}", (part,)
             st.button(label, key, on_click=turn, args=turned, type="tertiary")
-            if part == "affected" and (bug := draft.scenario.bug) in studied():
+            if part == "affected" and (bug := draft.scenario.bug) in experimented():
                 last, file = DESK.get().run, page_files()[PAGE]
-                query = query_of(last if last.bug == bug else default_run(bug))
+                query = query_of(last if last.bug == bug else first_place(bug))
                 st.page_link(file, label="Does it matter?", query_params=query)
     if draft.opened:
         with st.container(key="opened"):

@@ -1,4 +1,5 @@
-"""Does it matter? Two policies trained side by side."""
+"""Does it matter? Two policies trained side by side: a transformer first, then tables
+as the quick laboratory."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
@@ -16,84 +17,261 @@ from gradebook.classroom.plan import TRAINING
 from gradebook.core.errors import GradebookError
 from gradebook.core.formatting import plain
 from gradebook.core.lazy_pandas import pd
+from gradebook.output import policies
 from gradebook.output.charts import curves_figure, dose_figure
 from gradebook.training import study
 from gradebook.training.runs import shipped
-from gradebook.training.study import KINDS, UPDATES, Effect, Run
+from gradebook.training.study import UPDATES, Effect, Run
 from gradebook.training.train import Curves, rows_at, trained
+from gradebook.training.transformer import sentences
+from gradebook.training.transformer.experiments import experimented
+from gradebook.training.transformer.live import UPDATES as LIVE_UPDATES
+from gradebook.training.transformer.live import live, size
+from gradebook.training.transformer.results import Pair, measured, read_run
 from gradebook.ui import keys
+from gradebook.ui.board.program import stub
 from gradebook.ui.parts import address, words
-from gradebook.ui.parts.desk import DESK, PAGE, Desk, query_of, read_link, runs
+from gradebook.ui.parts.desk import (
+    DESK,
+    OF_TABLES,
+    PAGE,
+    Desk,
+    first_place,
+    query_of,
+    read_link,
+    runs,
+)
 from gradebook.ui.parts.widget import chart, choices, offered
 from gradebook.ui.rooms import bar as room
 from gradebook.ui.rooms import seat
 
 LEAD = (
-    "A small policy is trained twice, with the same seeds and the same luck: once"
-    " with each engine. The policies are tables, not language models. Neither the"
-    " size nor the direction of an effect is promised to carry over: try the other"
-    " optimizers."
+    "A transformer that had learnt to work two-digit sums aloud was trained on with"
+    " GRPO, once with each engine: the same weights at the start, the same prompts and"
+    " the same luck. A success says the sum and ends."
+)
+TABLES = (
+    "Tables are not language models: a policy here is a table of chances for each word,"
+    " on a task with a handful of words. They train in seconds at any dose, and with"
+    " other optimizers. Neither the size nor the direction of an effect is promised to"
+    " carry over."
 )
 LOOK = 0.5
 """Seconds from one look at a run to the next."""
+_mount = st.components.v2.component("gradebook_policies", js=stub("policies"))
 
 
 def consequences() -> None:
     mine = DESK.get()
     if query := room.follow(PAGE) or address.arrived():
-        run, keys.ADDRESS.get()["problem"] = read_link(query)
-        mine.choose(run)
+        place, keys.ADDRESS.get()["problem"] = read_link(query)
+        mine.go(place)
         mine.arrivals += 1
-    bug = mine.run.bug
-    name, usual = TRAINING + bug, study.default_run(bug)
-    asked = mine.run if bug in mine.guesses else usual
+        mine.opens = not query.keys().isdisjoint(OF_TABLES)
+    bug = mine.bug
+    name, usual = TRAINING + bug, first_place(bug)
+    asked = mine.place if bug in mine.guesses else usual
     room.move(PAGE, name, query_string(query_of(asked)))
     standing = room.about(name)
     if standing and standing.is_open:
-        mine.guesses.setdefault(bug, (standing.vote, usual))
+        mine.guesses.setdefault(bug, (standing.vote, usual.dose))
     elif standing:  # a room asks about the bug's run as it comes
         mine.guesses.pop(bug, None)
-        mine.choose(usual)
+        mine.go(usual)
     st.title("Does it matter?")
     address.unread()
-    first, *columns = st.columns([3, 4, 4, 2], vertical_alignment="bottom")
+    first, second = st.columns([2, 5], vertical_alignment="bottom")
+    bugs = experimented()
     bug = first.selectbox(
         "Bug",
-        study.studied(),
-        index=study.studied().index(mine.run.bug),
+        bugs,
+        index=bugs.index(mine.bug),
         format_func=lambda bug: load(bug).title,
         key=f"training-bug-{mine.arrivals}",
         label_visibility="collapsed",
     )
-    if bug != mine.run.bug:
+    if bug != mine.bug:
         keys.ADDRESS.get()["problem"] = ""
-        mine.choose(study.default_run(bug))
-    task = words.plain(mine.study.task)
+        mine.go(first_place(bug))
     if standing and not standing.is_open or bug not in mine.guesses:
-        st.markdown(f"{LEAD}\n\n{task}")
+        st.markdown(LEAD)
         _ask(mine, standing)
     else:
-        _switches(mine, columns)
-        _result(mine)
-        st.markdown(f"**What is trained:** {task} {LEAD}")
-    address.put(query_of(mine.run))
+        _doses(mine, second)
+        _transformer(mine)
+        _explained(mine)
+        if mine.place.run is not None:
+            _tables(mine)
+    address.put(query_of(mine.place))
 
 
 def _ask(mine: Desk, standing: room.Standing | None) -> None:
-    run, its = mine.run, mine.study
+    its, dose = mine.experiment, mine.place.dose
+    last = measured(mine.bug, dose).updates[-1]
 
     def answer(choice: int) -> None:
         if standing:
-            seat.act("vote", TRAINING + run.bug, choice)
+            seat.act("vote", TRAINING + mine.bug, choice)
         else:
-            mine.guesses[run.bug] = choice, run
+            mine.guesses[mine.bug] = choice, dose
 
-    with st.container(key=f"predict-training-{run.bug}"):
-        text = words.plain(study.question(its, run.value, mine.names))
+    with st.container(key=f"predict-training-{mine.bug}"):
+        text = words.plain(sentences.asked(its, dose, last, mine.names))
         st.markdown(f"**Predict before you look:** {text}")
         if not (standing and standing.leads):
-            texts = [text[:1].upper() + text[1:] for text in its.measured.choices]
+            texts = [t[:1].upper() + t[1:] for t in sentences.SUCCESS.choices]
             choices("training", texts, answer)
+
+
+# The transformer
+
+
+def _doses(mine: Desk, column: DeltaGenerator) -> None:
+    its = mine.experiment
+    chosen = column.segmented_control(
+        its.label,
+        its.names,
+        default=mine.place.dose,
+        required=True,
+        key=f"training-dose-{mine.bug}-{mine.arrivals}",
+    )
+    if chosen != mine.place.dose:
+        mine.go(replace(mine.place, dose=chosen))
+
+
+def _transformer(mine: Desk) -> None:
+    """The run that is shipped, or a live one as it grows."""
+    dose = mine.bug, mine.place.dose
+    if mine.grows == dose:
+        _growing(mine)
+        return
+    grown = mine.grown.get(dose)
+    pair = grown or measured(*dose)
+    _shown(mine, pair, grows=False)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        if st.button("Train it now", key="live-start"):
+            mine.error, mine.grows = "", dose
+            st.rerun()
+        if grown and st.button("Back to the measured run", key="live-back"):
+            del mine.grown[dose]
+            st.rerun()
+        st.markdown(
+            f"Trains a smaller one while you watch, on this server: {size()},"
+            f" {LIVE_UPDATES} updates, from the same kind of start. A minute or two on"
+            " an idle core."
+        )
+    if mine.error:
+        st.error(words.plain(mine.error))
+    run = read_run()
+    st.markdown(
+        f"**What was trained:** {words.plain(sentences.trained_on(run))}\n\n"
+        f"**What is claimed:** {words.plain(sentences.CLAIMED)}"
+    )
+
+
+@st.fragment(run_every=LOOK)
+def _growing(mine: Desk) -> None:
+    """The live run as far as it is, or its place in the queue."""
+    if mine.grows is None:  # cancelled; the page is about to be drawn without it
+        return
+    call = live, *mine.grows
+    try:
+        future = runs().ask(*call)
+        if future.done() and not future.cancelled():
+            mine.grown[mine.grows], mine.grows = future.result(), None
+            st.rerun()
+    except GradebookError as error:
+        mine.error, mine.grows = str(error), None
+        st.rerun()
+    place, pair = runs().place(*call), runs().so_far(*call)
+    if pair is not None:
+        _shown(mine, pair, grows=True)
+    else:
+        text = f"Waiting: place {place} in the queue." if place else "Starting."
+        st.subheader(text, anchor=False)
+    if st.button("Cancel", key="live-cancel"):
+        mine.stop()
+        st.rerun()
+
+
+def _shown(mine: Desk, pair: Pair, grows: bool) -> None:
+    its, (bug, dose) = mine.experiment, (mine.bug, mine.place.dose)
+    faulty, last = mine.names[1], pair.updates[-1]
+    most = LIVE_UPDATES if grows else last
+    headlines = {
+        update: sentences.said(its, dose, pair, int(update), faulty)
+        for update in pair.correct.words
+    }
+    guess, about = mine.guesses[bug]
+    if grows:
+        headlines[str(last)] = f"Training: {last} of {most} updates."
+    elif about == dose:
+        told = sentences.verdict(guess, pair.effect(last))
+        headlines[str(last)] = told + headlines[str(last)]
+    seeds = len(pair.correct.success)
+    data = {
+        "key": [bug, dose, most, seeds],
+        "names": list(mine.names),
+        "axis": f"share of {pair.correct.prompts} held-out prompts that are solved",
+        "most": most,
+        "grows": grows,
+        "headlines": headlines,
+        "prompts": policies.prompts(),
+        "words": policies.words(pair),
+        "note": "The same prompts for every bug, chosen before training and never"
+        " trained on. Sampled, first seed.",
+        **policies.curves(pair),
+    }
+    _mount(key="policies", data=[data])
+
+
+def _explained(mine: Desk) -> None:
+    """Why, and what the tables found at the same dose."""
+    its, dose = mine.experiment, mine.experiment.dose(mine.place.dose)
+    pair = measured(mine.bug, dose.name)
+    parts = {"Why:": f"{its.why} {sentences.unfinished(pair, mine.names)}"}
+    if dose.tables is not None and its.tables:
+        run = Run(mine.bug, dose.tables)
+        found = _effect_of(run, shipped()[run])
+        tables, here = mine.study, sentences.kind(pair.effect(pair.updates[-1]))
+        same = tables.measure == "success"
+        head = "The tables:"
+        if same and found.kind != here:
+            head = "Tables and transformer disagree:"
+        setting = tables.slider.in_words(dose.tables)
+        updates, measure = tables.report[0], tables.measured
+        text = study.sentence(setting, updates, measure, found, mine.names[1])
+        parts[head] = f"{text} {its.tables}"
+    if its.note:
+        parts["To read this:"] = its.note
+    st.markdown(
+        "\n\n".join(f"**{head}** {words.plain(text)}" for head, text in parts.items())
+    )
+
+
+def _effect_of(run: Run, curves: Curves) -> Effect:
+    its = study.study(run.bug)
+    frame = curves.updates.index(its.report[0])
+    return study.effect(*curves.values[its.measure][frame])
+
+
+# The tables
+
+
+def _tables(mine: Desk) -> None:
+    part = st.expander(
+        "The quick laboratory: tables, any dose",
+        key=f"open-tables-{mine.arrivals}",
+        expanded=mine.opens,
+        on_change="rerun",
+    )
+    if not part.open:
+        return
+    with part:
+        task = words.plain(mine.study.task)
+        st.markdown(f"{TABLES} **What is trained:** {task}")
+        _switches(mine, st.columns([4, 4, 2], vertical_alignment="bottom"))
+        _result(mine)
 
 
 def _switches(mine: Desk, columns: Sequence[DeltaGenerator]) -> None:
@@ -123,7 +301,7 @@ def _switches(mine: Desk, columns: Sequence[DeltaGenerator]) -> None:
     stop = min(slider.values, key=lambda stop: abs(stop - value))
     chosen = Run(run.bug, stop, optimizer, seeds)
     if chosen != run:
-        mine.choose(chosen)
+        mine.go(replace(mine.place, run=chosen))
 
 
 def _result(mine: Desk) -> None:
@@ -137,7 +315,7 @@ def _result(mine: Desk) -> None:
         elif mine.error:
             st.subheader(words.plain(mine.error), anchor=False)
             if st.button("Start", key="training-start"):
-                mine.choose(run)
+                mine.error = ""
                 st.rerun()
         else:
             doing = f"Training {UPDATES} updates of both policies."
@@ -181,15 +359,12 @@ def _waiting(mine: Desk, doing: str, then: Callable[[Any], object], *call: Any) 
 
 def _picture(mine: Desk, curves: Curves) -> None:
     run, its, names = mine.run, mine.study, mine.names
-    measured, shown = its.measured, _effect(mine, curves, its.report[0])
-    text = study.sentence(its, run.value, shown, names[1])
-    guess, asked = mine.guesses[run.bug]
-    if guess is not None and guess >= 0 and asked == run:
-        right = " That is right." if KINDS[guess] == shown.kind else ""
-        text = f"You said {measured.choices[guess]}.{right} {text}"
+    measure, shown = its.measured, _effect(mine, curves, its.report[0])
+    setting = its.slider.in_words(run.value)
+    text = study.sentence(setting, its.report[0], measure, shown, names[1])
     st.subheader(words.plain(text), anchor=False)
     values = curves.values[its.measure]
-    figure = curves_figure(curves.updates, values, names, measured)
+    figure = curves_figure(curves.updates, values, names, measure)
     chart(figure, key="curves", alt=_summary(mine, curves))
     diverged = _effect(mine, curves, UPDATES).diverged
     if diverged:

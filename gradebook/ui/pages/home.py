@@ -17,8 +17,9 @@ from gradebook.core.errors import GradebookError
 from gradebook.engine.pipeline import CORRECT, run
 from gradebook.output import figures
 from gradebook.output.panels import summary, telling
-from gradebook.training.runs import HOME_BUG, STOPS, shipped
+from gradebook.training.runs import shipped
 from gradebook.training.study import Run, study
+from gradebook.training.transformer.experiments import experiment, experimented
 from gradebook.ui.board.program import stub
 from gradebook.ui.parts import drafts
 from gradebook.ui.parts.address import next_bug, page_files
@@ -40,6 +41,8 @@ NOTE = (
     " Right: the policies are tables, not language models. They were trained in"
     " advance for 11 values of the reward (200 updates, Adam 0.05, 16 seeds).</p>"
 )
+HOME_BUG = experimented()[0]
+STOPS = [d.tables for d in experiment(HOME_BUG).doses if d.tables is not None]
 _mount = st.components.v2.component("gradebook_home", js=stub("home"))
 
 

@@ -9,12 +9,11 @@ from gradebook.cases.scenario import load
 from gradebook.classroom.plan import HOUR, MINUTES, OWN, Step, plan, query, shelf
 from gradebook.core.errors import GradebookError
 from gradebook.core.formatting import counted
-from gradebook.training.study import default_run
 from gradebook.ui import keys
 from gradebook.ui.parts import address, words
 from gradebook.ui.parts.address import bug_files, page_files, page_title
 from gradebook.ui.parts.desk import PAGE as TRAINING_PAGE
-from gradebook.ui.parts.desk import query_of
+from gradebook.ui.parts.desk import first_place, query_of
 from gradebook.ui.rooms import seat
 
 
@@ -114,7 +113,7 @@ def _step(step: Step, revealed: bool) -> None:
 
 def _opened(step: Step) -> tuple[Path, dict[str, str]]:
     if step.trains:
-        page, link = TRAINING_PAGE, query_of(default_run(step.bug))
+        page, link = TRAINING_PAGE, query_of(first_place(step.bug))
     elif step.scenario:
         page, link = step.bug, query(step.scenario)
     else:

@@ -1,0 +1,103 @@
+"""The question about a dose, and what its result says."""
+
+from collections.abc import Sequence
+
+from gradebook.training.environments import MEASURES
+from gradebook.training.study import (
+    KINDS,
+    SAME,
+    Effect,
+    question,
+    run_name,
+    sentence,
+    t_quantile,
+)
+from gradebook.training.transformer.experiments import (
+    Experiment,
+    experiment,
+    experimented,
+)
+from gradebook.training.transformer.results import Pair, Run
+
+SUCCESS = MEASURES["success"]
+
+
+def asked(its: Experiment, dose: str, updates: int, names: Sequence[str]) -> str:
+    """The question before anything is shown."""
+    return question(its.in_words(dose), updates, SUCCESS, names)
+
+
+def said(its: Experiment, dose: str, pair: Pair, update: int, faulty: str) -> str:
+    """The result after this update, with its interval."""
+    if update == 0:
+        return "Before the first update both policies are the same."
+    found = pair.effect(update)
+    text = sentence(its.in_words(dose), update, SUCCESS, found, faulty)
+    if is_at_edge(found):
+        text += (
+            f" Of {comparisons()} comparisons one or two are so far apart by chance,"
+            " so this is no finding."
+        )
+    return text
+
+
+def comparisons() -> int:
+    """How many doses were compared, of all bugs."""
+    return sum(len(experiment(bug).doses) for bug in experimented())
+
+
+def is_at_edge(found: Effect) -> bool:
+    """The interval excludes 0, but it would not if it allowed for all comparisons
+    (Bonferroni: 95 % for all of them together)."""
+    if found.kind == SAME or found.exact:
+        return False
+    freedom = found.seeds - 1
+    one, every = (t_quantile(1 - 0.025 / n, freedom) for n in (1, comparisons()))
+    return abs(found.difference) <= found.half_width * every / one
+
+
+def kind(found: Effect) -> str:
+    """MORE or LESS where the difference is a finding, else SAME."""
+    return SAME if is_at_edge(found) else found.kind
+
+
+def verdict(guess: int | None, found: Effect) -> str:
+    """What was predicted, and whether it is right; '' for no prediction."""
+    if guess is None or guess < 0:
+        return ""
+    right = " That is right." if KINDS[guess] == kind(found) else ""
+    return f"You said {SUCCESS.choices[guess]}.{right} "
+
+
+def unfinished(pair: Pair, names: Sequence[str]) -> str:
+    """How many answers do not end, where the engines differ in it."""
+    correct, faulty = pair.correct.unfinished[-1], pair.faulty.unfinished[-1]
+    if abs(correct - faulty) < 0.05:
+        return ""
+    shares = [percent(share) for share in (correct, faulty)]
+    first, second = map(run_name, names)
+    return f"Answers that do not end: {shares[0]} in {first}, {shares[1]} in {second}."
+
+
+def percent(share: float) -> str:
+    """'21 %'; '99.7 %', which is not all, and '0.1 %', which is not none."""
+    whole = f"{100 * share:.0f}"
+    rounds_off = whole in ("0", "100") and share not in (0, 1)
+    return f"{100 * share:.1f} %" if rounds_off else f"{whole} %"
+
+
+def trained_on(run: Run) -> str:
+    """What was trained, for how long, and on what."""
+    return (
+        f"a transformer of {run.layers} layers and {run.parameters:,} parameters, first"
+        f" on sums worked aloud, then for {run.updates} updates with each engine"
+        f" ({run.prompts} prompts of 8 rollouts); {run.seeds} seeds with the same luck"
+        f" for both engines; {run.device}, torch {run.torch}, {run.date}."
+    )
+
+
+CLAIMED = (
+    "this model, this task, these settings, this many updates and seeds. The intervals"
+    " cover the chance in training and nothing else. No size is promised for large"
+    " models, and nothing about convergence: the correct runs still rise."
+)
