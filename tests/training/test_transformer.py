@@ -11,6 +11,7 @@ from gradebook.core.errors import GradebookError
 from gradebook.core.settings import Settings
 from gradebook.engine.pipeline import CORRECT
 from gradebook.training.transformer import command, model, results
+from gradebook.training.transformer import live as living
 from gradebook.training.transformer.experiments import experiment, experimented
 from gradebook.training.transformer.grpo import (
     Arm,
@@ -35,6 +36,7 @@ from gradebook.training.transformer.language import (
     says_sum,
 )
 from gradebook.training.transformer.model import Shape
+from gradebook.training.transformer.pretraining import shipped_weights
 from gradebook.training.transformer.results import Record, Trained, read_run
 
 TINY = Shape(layers=1, width=16, heads=2)
@@ -363,6 +365,58 @@ def test_every_dose_is_shipped_with_words_at_each_stop():
                 assert all(len(t) == len(SHOWN) for t in trained.words.values())
                 assert trained.updates[0] == 0 and trained.updates[-1] == 200
             assert pair.correct.words["0"] == pair.faulty.words["0"]
+
+
+FIRST_UPDATES = [106, 108, 109, 111, 114, 115]
+"""Successes among 256 held-out answers of seed 0 before and after each of the first
+five updates, counted on an AMD EPYC with torch 2.13.0 on 2026-11-27."""
+ROOM = 4
+"""Answers that another processor's rounding may turn around."""
+
+
+def test_the_first_updates_from_the_shipped_weights_are_the_counted_ones():
+    """A changed sign of the advantage gives 106 106 103 106 102 89."""
+    counts = first_updates(experiment("uid_per_rollout").correct_arm("+1"))
+    assert counts == pytest.approx(FIRST_UPDATES, abs=ROOM)
+
+
+@pytest.mark.long
+def test_a_changed_sign_of_the_advantage_is_outside_the_tolerance():
+    def wrong(batch, standardized, credited):
+        return -CORRECT.advantage(batch, standardized, credited)
+
+    arm = experiment("uid_per_rollout").correct_arm("+1")
+    counts = first_updates(replace(arm, engine=replace(CORRECT, advantage=wrong)))
+    apart = [abs(a - b) for a, b in zip(counts, FIRST_UPDATES)]
+    assert apart[0] <= ROOM < min(apart[4:])
+
+
+def first_updates(arm):
+    training = Training([arm], shipped_weights([0]), Shape(), [0])
+    record = Record(training, 256)
+    record.look(keeps_words=False)
+    for _ in range(5):
+        training.advance()
+        record.look(keeps_words=False)
+    return record.trained()[0].success[0]
+
+
+def test_a_live_run_grows_point_by_point(monkeypatch):
+    """Four seeds would take a minute: here one, two updates, eight prompts."""
+    monkeypatch.setattr(living, "UPDATES", 2)
+    monkeypatch.setattr(living, "LOOK", 1)
+    monkeypatch.setattr(living, "PROMPTS", 8)
+    monkeypatch.setattr(living, "SHIPPED_SEEDS", [2])
+    run = living.live("no_eos_outliers", "1.1")
+    first = next(run)
+    assert first.updates == [0]
+    assert first.correct.success == first.faulty.success
+    assert next(run).updates == [0, 1]
+    with pytest.raises(StopIteration) as end:
+        next(run)
+    last = end.value.value
+    assert last.updates == [0, 1, 2]
+    assert [*last.faulty.words] == ["0", "1", "2"]
 
 
 def test_the_command_goes_on_with_what_is_missing(tmp_path, monkeypatch, capsys):

@@ -1,32 +1,86 @@
-"""The page of training runs: prediction, switches, link, result."""
+"""The page of training runs: prediction, doses, tables, link, live run."""
 
 import math
-import re
+from concurrent.futures import Future
+from dataclasses import replace
 
 import pytest
 
 from gradebook.training.study import OPTIMIZERS, Run
 from gradebook.training.train import trained
-from gradebook.ui.parts.desk import DESK, Desk, query_of, read_link
+from gradebook.training.transformer.results import measured
+from gradebook.ui.parts.desk import (
+    DESK,
+    Desk,
+    Place,
+    first_place,
+    query_of,
+    read_link,
+)
 from gradebook.ui.parts.drafts import SKIPPED
 
 PAGE = "consequences"
 
 
+def curves(page):
+    """What the component of the curves and the words was given."""
+    (data,) = page.sent("policies")
+    return data
+
+
 def test_the_page_asks_first_and_shows_what_was_trained_in_advance(visit):
     page = visit(PAGE)
     assert "Predict before you look" in page.text
-    assert not page.app.slider
-    page.click("training-1")
-    assert page.app.slider[0].value == pytest.approx(1.1)
-    # CONSEQUENCES: .987 and .003 after 200 updates with 32 seeds.
-    assert "You said worse. That is right." in page.text
-    assert re.search("success rate of the faulty run is 9[89] points lower", page.text)
+    assert not page.sent("policies")
+    data = curves(page.click("training-1"))
+    # 0.744 and 0.001 in 1024 answers a seed; a curve has 256 of them.
+    assert data["means"][0][-1] == pytest.approx(744, abs=20)
+    assert data["means"][1][-1] == pytest.approx(1, abs=20)
+    said = data["headlines"]["200"]
+    assert said.startswith("You said worse. That is right.")
+    assert "74 points lower after 200 updates" in said
+    assert "798,592 parameters" in page.text and "16 seeds" in page.text
+    assert "NVIDIA H100" in page.text and "No size is promised" in page.text
 
 
-def test_another_setting_is_another_run_and_the_address_says_so(visit):
-    page = visit(PAGE, bug="no_eos_outliers", value="1.1")
-    page.click("training-skip").app.slider[0].set_value(0.8)
+def test_both_policies_answer_the_same_prompts_with_mistakes_marked(visit):
+    page = visit(PAGE, bug="no_eos_outliers")
+    data = curves(page.click("training-skip"))
+    assert [prompt["text"] for prompt in data["prompts"][:3]] == [
+        "31+38=",
+        "39+55=",
+        "57+68=",
+    ]
+    assert [*data["words"]] == ["0", "50", "100", "200"]
+    correct, faulty = data["words"]["200"]
+    assert len(correct) == len(faulty) == len(data["prompts"])
+    # "sure, 14+80=94. no, 14+80=94. again, 14+…" on the GPU.
+    assert faulty[1]["pieces"][0] == ["sure, 14+80=94. ", False]
+    assert faulty[1]["faults"] == ["does not end"]
+    assert correct[1]["faults"] == []
+
+
+def test_another_dose_is_another_run_and_the_address_says_so(visit):
+    page = visit(PAGE, bug="no_eos_outliers")
+    page.click("training-skip")
+    data = curves(page.put("training-dose-no_eos_outliers-1", "0.9"))
+    assert page.app.query_params["dose"] == "0.9"
+    assert "points higher" in data["headlines"]["200"]
+    pair = measured("no_eos_outliers", "0.9")
+    assert data["means"][1][-1] == round(1000 * pair.faulty.mean[-1])
+
+
+def test_tables_and_transformer_are_told_to_disagree(visit):
+    page = visit(PAGE, bug="micro_batch_means").click("training-skip")
+    assert "Tables and transformer disagree" in page.text
+    page = visit(PAGE, bug="bf16_rewards").click("training-skip")
+    assert "disagree" not in page.text and "The tables:" in page.text
+
+
+def test_the_tables_open_at_the_run_of_a_link(visit):
+    page = visit(PAGE, bug="no_eos_outliers", value="1.2").click("training-skip")
+    assert page.app.slider[0].value == pytest.approx(1.2)
+    page.app.slider[0].set_value(0.8)
     page.run()
     assert page.app.query_params["value"] == "0.8"
     page.widget("training-cancel").click()
@@ -34,9 +88,55 @@ def test_another_setting_is_another_run_and_the_address_says_so(visit):
     assert page.widget("training-start")
 
 
-def test_the_link_of_a_run_leads_to_that_run():
+def test_a_live_run_grows_and_is_cancelled(visit, monkeypatch):
+    """The queue is in the way: what it has so far is drawn, and Cancel ends it."""
+    asked, cancelled = [], []
+    pair = measured("no_eos_outliers", "1.1")
+    keep = {"words": {"0": pair.correct.words["0"]}, "updates": [0]}
+    early = replace(
+        pair,
+        correct=replace(
+            pair.correct, success=[[s[0]] for s in pair.correct.success], **keep
+        ),
+        faulty=replace(
+            pair.faulty, success=[[s[0]] for s in pair.faulty.success], **keep
+        ),
+    )
+
+    class Slow:
+        def ask(self, *call):
+            asked.append(call)
+            return Future()
+
+        def place(self, *call):
+            return 0
+
+        def so_far(self, *call):
+            return early
+
+        def cancel(self, *call):
+            cancelled.append(call)
+
+    monkeypatch.setattr("gradebook.ui.pages.consequences.runs", Slow)
+    monkeypatch.setattr("gradebook.ui.parts.desk.runs", Slow)
+    page = visit(PAGE, bug="no_eos_outliers").click("training-skip")
+    page.click("live-start")
+    data = curves(page)
+    assert data["grows"] and data["headlines"]["0"] == "Training: 0 of 50 updates."
+    assert asked[0][1:] == ("no_eos_outliers", "1.1")
+    page.click("live-cancel")
+    assert cancelled[-1] == asked[0]
+    assert not curves(page)["grows"]
+
+
+def test_the_link_of_a_place_leads_to_that_place():
     run = Run("partial_groups", 2.5, "sgd", 32)
-    assert read_link(query_of(run)) == (run, "")
+    for place in (
+        Place("partial_groups", "0.5 %", run),
+        Place("swapped_scale", first_place("swapped_scale").dose, None),
+        first_place("no_eos_outliers"),
+    ):
+        assert read_link(query_of(place)) == (place, "")
 
 
 @pytest.mark.parametrize(
@@ -46,13 +146,14 @@ def test_the_link_of_a_run_leads_to_that_run():
         ("value", "1.3", "in steps of 0.5"),
         ("seeds", "1000000", "one of 8, 16, 32"),
         ("optimizer", "<b>", "one of adam"),
+        ("dose", "6 %", "one of 0.5 %, 5 %"),
         ("bug", "x", "'bug'"),
     ],
 )
 def test_a_link_with_bad_values_is_told_and_still_opens(key, text, expected):
-    run, problem = read_link({"bug": "partial_groups", key: text})
-    first = Run("no_eos_outliers", 1.1)
-    assert run == (first if key == "bug" else Run("partial_groups", 1.0))
+    place, problem = read_link({"bug": "partial_groups", key: text})
+    bug = "no_eos_outliers" if key == "bug" else "partial_groups"
+    assert place == first_place(bug)
     assert expected in problem
 
 
@@ -60,7 +161,9 @@ def test_a_run_that_diverges_is_shown_as_that(monkeypatch, visit):
     title, optimizer, _ = OPTIMIZERS["sgd5"]
     monkeypatch.setitem(OPTIMIZERS, "sgd5", (title, optimizer, math.inf))
     run = Run("partial_groups", 1.0, "sgd5", 8)
-    mine = Desk(run, guesses={run.bug: (SKIPPED, run)}, results={run: trained(run)})
+    place = replace(first_place(run.bug), run=run)
+    guesses = {run.bug: (SKIPPED, place.dose)}
+    mine = Desk(place, guesses=guesses, results={run: trained(run)}, opens=True)
     page = visit(PAGE, {DESK.name: mine})
     assert "no number is left to compare" in page.text
     assert "8 of 8 seeds diverged" in "".join(w.value for w in page.app.warning)
