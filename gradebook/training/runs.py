@@ -14,7 +14,7 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -36,16 +36,13 @@ Call = tuple[Any, ...]
 """A function that trains and its arguments, which can be hashed."""
 
 
-@dataclass(frozen=True)
-class Part:
-    """What a call has trained so far. The process then waits for True to go on."""
-
-    value: Any
+PART, WHOLE = "part", "whole"
+"""What an answer of the process is: after a part it waits for True to go on."""
 
 
 def serve() -> None:
     """Answers pickled calls with a value, or a GradebookError, until the input ends.
-    A function that yields is answered with a Part each time, and last with the
+    A function that yields is answered with a part each time, and last with the
     value that it returns."""
     torch.set_num_threads(1)
     torch.set_flush_denormal(True)
@@ -60,21 +57,21 @@ def serve() -> None:
                     value = _in_parts(value)
             except GradebookError as error:
                 value = error
-            _put(value)
+            _put(WHOLE, value)
 
 
 def _in_parts(parts: Iterator[Any]) -> Any:
     while True:
         try:
-            _put(Part(next(parts)))
+            _put(PART, next(parts))
         except StopIteration as end:
             return end.value
         if not pickle.load(sys.stdin.buffer):
             return GradebookError(CANCELLED)
 
 
-def _put(value: Any) -> None:
-    pickle.dump(value, sys.stdout.buffer)
+def _put(kind: str, value: Any) -> None:
+    pickle.dump((kind, value), sys.stdout.buffer)
     sys.stdout.buffer.flush()
 
 
@@ -150,14 +147,14 @@ class Runs:
         try:
             pickle.dump(call, process.stdin)
             process.stdin.flush()
-            value = pickle.load(process.stdout)
-            while isinstance(value, Part):
+            kind, value = pickle.load(process.stdout)
+            while kind == PART:
                 with self._lock:
-                    self._parts[call] = value.value
+                    self._parts[call] = value
                     goes_on = call not in self._cancelled
                 pickle.dump(goes_on, process.stdin)
                 process.stdin.flush()
-                value = pickle.load(process.stdout)
+                kind, value = pickle.load(process.stdout)
         except (BrokenPipeError, EOFError, pickle.UnpicklingError):
             process.communicate()
             self._process = None
