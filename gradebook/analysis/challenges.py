@@ -12,7 +12,7 @@ from torch import Tensor
 
 from gradebook.analysis.comparison import Comparison, compare, push
 from gradebook.analysis.laws import listed
-from gradebook.bugs import swap
+from gradebook.bugs import swapped
 from gradebook.cases import case, edits
 from gradebook.cases.state import State, start
 from gradebook.core.batch import Batch
@@ -28,7 +28,7 @@ class Attempt:
     needed."""
 
     def __init__(self, now: State, comparison: Comparison | None):
-        self.bug, self.batch = swap(now.scenario.bug), now.batch()
+        self.bug, self.batch = swapped(now.scenario.bugs), now.batch()
         self.before, self.known = start(now.scenario), comparison
         self.changes = changes(self.before, now)
 

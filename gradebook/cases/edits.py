@@ -1,24 +1,14 @@
 """What a learner does to a case: one function an act, State -> State, which raises
-GradebookError where it cannot be carried out; and the draft, which remembers the
-states and takes the messages of a browser.
-
-A message is a dict, {"epoch": .., "edits": [edit, ..]}. Of an edit "n" counts the
-browser's edits, "do" names one of ACTS, and the other keys are that act's. An edit is
-carried out once, whatever comes late or twice. Edits of one "gesture", such as a
-drag, are one step of undo.
-"""
+GradebookError if it cannot be carried out."""
 
 import csv
 import io
-import secrets
-import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
-from gradebook.cases.scenario import Scenario
 from gradebook.cases.schema import check_index
-from gradebook.cases.state import State, said, start
+from gradebook.cases.state import State
 from gradebook.cases.table import WIDEST
 from gradebook.core.errors import GradebookError, choice, refuse
 from gradebook.core.formatting import counted
@@ -150,132 +140,6 @@ def _check_row(state: State, row: int) -> None:
     check_index("row", row, state.rows, "rows")
 
 
-HISTORY = 200
-"""The most states that a draft remembers. They share equal columns."""
-
-
-@dataclass
-class Draft:
-    """The states of one case in one session.
-
-    states   the case as it came first; `at` is the one on the page
-    epoch    known to its learner alone: messages about another one change nothing
-    ack      the number of the last edit that was taken
-    notes    why the last edit could not be carried out, in words
-    refused  text that could not be read, and why, by its place, "3 reward" or the
-             name of a setting, until the place is edited again or rows move
-    lock     held by whoever changes the draft, or reads it more than once,
-             since edits arrive while a page is drawn
-    """
-
-    scenario: Scenario
-    states: list[State] = field(init=False)
-    at: int = 0
-    epoch: str = field(default_factory=lambda: secrets.token_urlsafe(12))
-    ack: int = 0
-    notes: list[str] = field(default_factory=list)
-    refused: dict[str, tuple[str, str]] = field(default_factory=dict)
-    lock: threading.RLock = field(default_factory=threading.RLock, repr=False)
-    _gesture: Any = None
-
-    def __post_init__(self) -> None:
-        self.states = [self.origin]
-
-    @property
-    def origin(self) -> State:
-        return start(self.scenario)
-
-    @property
-    def state(self) -> State:
-        return self.states[self.at]
-
-    @property
-    def edited(self) -> bool:
-        return not self.state.same_batch(self.origin)
-
-    def edit(self, **changes: Any) -> None:
-        """The next state; one that changes the batch can be undone."""
-        self.become(replace(self.state, **changes))
-
-    def become(self, state: State, gesture: Any = None) -> None:
-        """Another state of the same case, instead of the one before where both are of
-        one gesture. Raises GradebookError if it is no valid batch."""
-        state.batch()
-        with self.lock:
-            if gesture is not None and gesture == self._gesture:
-                del self.states[self.at :]
-                self.at -= 1
-            self.notes = []
-            if state.same_batch(self.state):
-                self.states[self.at] = state
-                self._gesture = None
-            else:
-                self.states[self.at + 1 :] = [state]
-                del self.states[1 : max(len(self.states) - HISTORY, 0) + 1]
-                self.at = len(self.states) - 1
-                self._gesture = gesture
-
-    def do(self, act: Callable[..., State], *values: Any, gesture: Any = None) -> None:
-        """Carries out an act, or says why not in `notes` and keeps the text."""
-        place = " ".join(map(str, values[:-1])) if act in TYPED else ""
-        try:
-            self.become(act(self.state, *values), gesture)
-        except GradebookError as error:
-            self.notes = [said(error)]
-            if place:
-                self.refused[place] = str(values[-1]), self.notes[0]
-            return
-        self.refused.pop(place, None)
-        if act in MOVING:
-            self.refused.clear()
-
-    def select(self, row: int) -> None:
-        with self.lock:
-            self.states[self.at] = select(self.state, row)
-
-    def go(self, number: int) -> None:
-        """Goes to the state with this number in the history, or to the nearest."""
-        with self.lock:
-            self.at = max(0, min(number, len(self.states) - 1))
-            self._gesture = None
-            self.notes = []
-            self.refused.clear()
-
-    def undo(self) -> None:
-        self.go(self.at - 1)
-
-    def redo(self) -> None:
-        self.go(self.at + 1)
-
-    def reset(self) -> None:
-        self.become(self.origin)
-        self.refused.clear()
-
-    def apply(self, message: Any) -> None:
-        """Carries out the edits of a message that were not taken yet. Never raises."""
-        if not isinstance(message, Mapping) or message.get("epoch") != self.epoch:
-            return
-        sent = message.get("edits")
-        with self.lock:
-            for edit in sent if isinstance(sent, list) else []:
-                number = edit.get("n") if isinstance(edit, Mapping) else None
-                if type(number) is int and number > self.ack:
-                    self.ack = number
-                    self._take(edit)
-
-    def _take(self, edit: Mapping[str, Any]) -> None:
-        name = str(edit.get("do"))
-        act, keys = ACTS.get(name, (None, []))
-        values = [edit.get(key) for key in keys]
-        kinds = [KINDS.get(key, (int,)) for key in keys]
-        if name not in ACTS or any(type(v) not in k for v, k in zip(values, kinds)):
-            self.notes = ["The browser sent an edit that the server does not know."]
-        elif act is None:
-            getattr(self, name)(*values)
-        else:
-            self.do(act, *values, gesture=edit.get("gesture"))
-
-
 TYPED = (set_cell, set_setting)
 """Acts with text that a person typed; its place stands before it."""
 MOVING = (add_row, remove_row, move_row, paste, replace_rows)
@@ -301,5 +165,5 @@ ACTS: Mapping[str, tuple[Callable[..., State] | None, list[str]]] = {
     "redo": (None, []),
     "reset": (None, []),
 }
-"""What a browser may do, and what each act is given, in the order of its
-function; without a function it is a method of the draft."""
+"""What a browser may do, and the keys of the edit that are given to the act, in the
+order of its arguments; without a function it is a method of the draft."""

@@ -155,12 +155,23 @@ class Report:
     def case(self, answered: bool) -> PlainCase:
         """The report's batch. Before the answer it names no bug, and a bug's batch is
         like any other."""
-        source, name, title = self.source, self.question, f"Report {self.number + 1}"
-        bug: dict[str, Any] = {}
-        if answered and isinstance(source, Scenario):
-            name, title = f"{name}-answered", source.title
-            bug = {"bugs": source.bugs, "engine_names": source.engine_names}
-        return PlainCase(name, title, source.rows, source.settings, source.focus, **bug)
+        source = self.source
+        case = PlainCase(
+            name=self.question,
+            title=f"Report {self.number + 1}",
+            rows=source.rows,
+            settings=source.settings,
+            focus=source.focus,
+        )
+        if not answered or not isinstance(source, Scenario):
+            return case
+        return replace(
+            case,
+            name=f"{self.question}-answered",
+            title=source.title,
+            bugs=source.bugs,
+            engine_names=source.engine_names,
+        )
 
 
 def game(seed: str) -> tuple[Report, ...]:

@@ -4,7 +4,7 @@ GradebookError that has its file, key, row and what is wrong."""
 from dataclasses import dataclass, fields, replace
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import Annotated, Any
 
 from pydantic import model_validator
 
@@ -43,15 +43,12 @@ FROM_MAIN = (
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Scenario(Tracked):
-    """One batch that shows a bug, hides it, or shows another face of it: the keys of
-    a scenario file, and its name and path.
+class Case(schema.Part):
+    """A batch, and how a page shows it: what a state, a draft, the board and a link
+    read of a case.
 
-    teaser        one sentence that sets the scene, shown before the answer
-    mechanism     what the faulty engine does, in one sentence of at most 15 words,
-                  shown before the question; a variant has its bug's
-    claim         one sentence that says what goes wrong, shown after it
-    also          bugs that are on together with `bug`: a combination
+    focus         the row in question
+    controls      the settings that the page has a widget for
     lines         what a line of the board is: a row, or a token; "position" puts the
                   tokens of one position together
     drag          the columns that a handle of the board moves together; the first
@@ -59,6 +56,49 @@ class Scenario(Tracked):
     token         where lines are tokens, the token in question of the row `focus`
     engine_names  what the two engines are called where "correct" and "faulty"
                   would take a side
+    """
+
+    name: str
+    title: str
+    rows: schema.Rows
+    settings: schema.SettingsTable
+    focus: schema.Count = 0
+    controls: tuple[Control, ...] = ()
+    lines: parts.Lines = "row"
+    drag: parts.Dragged = ("reward",)
+    token: schema.Count = 0
+    engine_names: tuple[str, str] = ("correct", "faulty")
+
+    @property
+    def bugs(self) -> tuple[str, ...]:
+        """The bugs of the faulty engine; without any, both engines are correct."""
+        raise NotImplementedError
+
+    def __post_init__(self) -> None:
+        self.rows.batch(self.settings)
+        schema.check_index("focus", self.focus, len(self.rows), "rows")
+        schema.check_index("token", self.token, max(self.rows.width, 1), "tokens")
+        for name in self.drag:
+            choice(name, self.rows.columns, "drag")
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PlainCase(Case):
+    """A case that no bug's scenario file holds: of the primer, a game or a report."""
+
+    bugs: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Scenario(Tracked, Case):
+    """One batch that shows a bug, hides it, or shows another face of it: the keys of
+    a scenario file, and its name and path.
+
+    teaser     one sentence that sets the scene, shown before the answer
+    mechanism  what the faulty engine does, in one sentence of at most 15 words,
+               shown before the question; a variant has its bug's
+    claim      one sentence that says what goes wrong, shown after it
+    also       bugs that are on together with `bug`: a combination
 
     Raises GradebookError when parts of it do not fit together.
 
@@ -67,15 +107,12 @@ class Scenario(Tracked):
     ('partial_groups', 12)
     """
 
-    name: str
     path: Path
     bug: BugName
     kind: Annotated[str, schema.one_of(*KINDS)]
     claim: str
     story: str
     lesson: str
-    settings: schema.SettingsTable
-    rows: schema.Rows
     focus: schema.Whole
     prediction: parts.Prediction
     expected: parts.Expected
@@ -84,10 +121,6 @@ class Scenario(Tracked):
     controls: Annotated[tuple[Control, ...], schema.between(1)]
     telltale: parts.Telltale
     record: parts.Record
-    lines: parts.Lines = "row"
-    drag: parts.Dragged = ("reward",)
-    token: schema.Count = 0
-    engine_names: tuple[str, str] = ("correct", "faulty")
     dispute: parts.Dispute | None = None
     kin: tuple[parts.Kin, ...] = ()
     teaser: str = ""
@@ -108,11 +141,7 @@ class Scenario(Tracked):
         return {key: getattr(main, key) for key in FROM_MAIN} | document
 
     def __post_init__(self) -> None:
-        self.batch()
-        schema.check_index("focus", self.focus, len(self.rows), "rows")
-        schema.check_index("token", self.token, max(self.rows.width, 1), "tokens")
-        for name in self.drag:
-            choice(name, self.rows.columns, "drag")
+        super().__post_init__()
         for key, values, of in (
             ("expected.correct", self.expected.correct, self.rows),
             ("expected.faulty", self.expected.faulty, self.rows),
@@ -242,29 +271,6 @@ def by_stage() -> dict[str, tuple[str, ...]]:
     return {s: tuple(n for n in BUGS if bug(n).stage == s) for s in STAGES}
 
 
-@dataclass(frozen=True, eq=False)
-class PlainCase(schema.Part):
-    """What a draft, the board and a link need of a case that is no bug's scenario.
-    `bugs` are those of the faulty engine, `controls` the settings with a widget."""
-
-    name: str
-    title: str
-    rows: schema.Rows
-    settings: schema.SettingsTable
-    focus: schema.Count = 0
-    bugs: tuple[str, ...] = ()
-    controls: tuple[str, ...] = ()
-    lines: parts.Lines = "row"
-    drag: parts.Dragged = ("reward",)
-    token: schema.Count = 0
-    engine_names: tuple[str, str] = ("correct", "faulty")
-
-    def as_scenario(self) -> Scenario:
-        """The same case for what reads no more of a scenario than is declared here:
-        State, Draft, view and link."""
-        return cast(Scenario, self)
-
-
 SANDBOX = "sandbox"
 """The page, and its blank start; 'sandbox-<scenario>' are the others."""
 
@@ -292,5 +298,8 @@ def case(name: str) -> Scenario:
     return replace(shipped, name=name, controls=SETTINGS)
 
 
-def page_of(scenario: Scenario) -> str:
-    return SANDBOX if is_start(scenario.name) else scenario.bug
+def page_of(case: Case) -> str:
+    """The page that shows the case: the sandbox, its bug's, or one of its own name."""
+    if is_start(case.name):
+        return SANDBOX
+    return case.bug if isinstance(case, Scenario) else case.name

@@ -8,7 +8,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Self
 
-from gradebook.cases.scenario import Scenario
+from gradebook.cases.scenario import Case
 from gradebook.cases.table import Table
 from gradebook.core.batch import Batch
 from gradebook.core.columns import titled
@@ -21,7 +21,7 @@ class State:
     """A case as the learner has changed it, with the selected row, and the bugs of the
     faulty engine."""
 
-    scenario: Scenario
+    scenario: Case
     table: Table
     settings: Settings
     row: int = 0
@@ -50,7 +50,7 @@ class State:
 
 
 @lru_cache(maxsize=256)
-def start(scenario: Scenario) -> State:
+def start(scenario: Case) -> State:
     batch = (scenario.rows, scenario.settings)
     return State(scenario, *batch, scenario.focus, scenario.bugs)
 

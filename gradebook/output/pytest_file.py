@@ -12,7 +12,7 @@ from gradebook.analysis import laws
 from gradebook.analysis.comparison import compare
 from gradebook.analysis.law_check import convention, on_engine, steps_of, words
 from gradebook.analysis.laws import GRADIENT, LAWS, Law, worst
-from gradebook.cases.scenario import Bug, bug, load
+from gradebook.cases.scenario import Bug, Scenario, bug, load
 from gradebook.cases.state import State, start
 from gradebook.core.errors import GradebookError, choice
 from gradebook.engine.pipeline import CORRECT, run
@@ -44,7 +44,9 @@ def pytest_file(state: State, link: str) -> str:
         if getattr(value, "__module__", "") == laws.__name__
         and (name in asked or value not in LAWS.values())
     ]
-    rule = state.scenario.rule if state.scenario.bug == state.bug else main.rule
+    rule, case = main.rule, state.scenario
+    if isinstance(case, Scenario) and case.bug == record.name:
+        rule = case.rule
     policies = {"logp", "ref_logp"} & {name for case in cases for name in case["names"]}
     return rendered(
         "pytest_file.py.jinja",

@@ -1,5 +1,4 @@
-"""What a learner does: each act, where it cannot be done, the draft's history, and
-the browser's messages."""
+"""What a learner does: each act, where it cannot be done, and the draft's history."""
 
 import pytest
 from hypothesis import given
@@ -8,7 +7,9 @@ from hypothesis import strategies as some
 import gradebook
 from gradebook import GradebookError
 from gradebook.cases import edits, link
-from gradebook.cases.edits import ACTS, HISTORY, Draft
+from gradebook.cases.draft import Draft
+from gradebook.cases.edits import ACTS
+from gradebook.cases.history import MOST_STATES
 from gradebook.cases.scenario import case, names, starts
 from gradebook.cases.state import start
 from gradebook.cases.table import MOST_ROWS, WIDEST
@@ -130,9 +131,8 @@ def test_what_cannot_be_done_is_said_with_its_place(name):
 
 
 def send(draft, *edits):
-    """A message with these edits, numbered on from the last one taken."""
-    numbered = [{"n": draft.ack + 1 + at, **edit} for at, edit in enumerate(edits)]
-    draft.apply({"epoch": draft.epoch, "edits": numbered})
+    for edit in edits:
+        draft.take(edit)
 
 
 def cell(value, **more):
@@ -140,14 +140,14 @@ def cell(value, **more):
 
 
 def rewards(draft):
-    return [state.table["reward"][0] for state in draft.states]
+    return [state.table["reward"][0] for state in draft.history.states]
 
 
 def test_a_long_history_begins_with_the_case_as_it_came():
     draft = Draft(CASE)
-    for number in range(HISTORY + 5):
+    for number in range(MOST_STATES + 5):
         send(draft, cell(str(1000 + number)))
-    assert len(draft.states) == HISTORY
+    assert len(draft.history.states) == MOST_STATES
     draft.go(1)
     assert draft.state.table["reward"][0] == "1006"
     draft.go(0)
@@ -158,10 +158,10 @@ def test_undo_and_redo_stop_at_the_ends_and_an_edit_discards_what_was_undone():
     draft = Draft(CASE)
     send(draft, cell("7"), cell("8"), cell("9"))
     draft.redo()
-    assert draft.at == 3
+    assert draft.history.at == 3
     for _ in range(5):
         draft.undo()
-    assert draft.at == 0 and draft.state is draft.origin
+    assert draft.history.at == 0 and draft.state is draft.origin
     draft.go(1)
     send(draft, cell("5"))
     assert rewards(draft) == ["100", "7", "5"]
@@ -229,21 +229,10 @@ BAD = {
 def test_an_edit_that_cannot_be_done_is_named_and_changes_nothing(name):
     draft = Draft(CASE)
     send(draft, BAD[name])
-    assert draft.ack == 1 and draft.states == [draft.origin]
+    assert draft.history.states == [draft.origin]
     assert len(draft.notes) == 1
     send(draft, cell("7"))
     assert draft.notes == [] and rewards(draft) == ["100", "7"]
-
-
-def test_what_is_no_message_about_this_draft_changes_nothing():
-    draft = Draft(CASE)
-    other = {"epoch": Draft(CASE).epoch, "edits": [{"n": 1, **cell("7")}]}
-    for message in (None, "x", 7, [], {}, {"epoch": None}, other):
-        draft.apply(message)
-    unread = [None, 7, {"do": "undo"}, {"n": "1"}, {"n": True, **cell("7")}]
-    for sent in (None, unread):
-        draft.apply({"epoch": draft.epoch, "edits": sent})
-    assert (draft.ack, draft.states) == (0, [draft.origin])
 
 
 def test_unreadable_text_is_kept_with_the_last_valid_value():
@@ -251,7 +240,7 @@ def test_unreadable_text_is_kept_with_the_last_valid_value():
     send(draft, cell("7"), cell("7,", gesture=1), cell("7,5", gesture=1))
     (said,) = draft.notes
     assert draft.refused == {"0 reward": ("7,5", said)} and "'7,5'" in said
-    assert rewards(draft) == ["100", "7"] and draft.at == 1
+    assert rewards(draft) == ["100", "7"] and draft.history.at == 1
     send(draft, {**cell("3"), "row": 1})
     assert list(draft.refused) == ["0 reward"]  # another cell changes
     send(draft, cell("7.5", gesture=1))
@@ -274,7 +263,7 @@ def test_cells_that_make_no_batch_together_are_refused():
     draft = Draft(gradebook.load("double_normalization"))
     assert draft.state.table["steps"][0] == "2"
     send(draft, {**cell("3"), "column": "kept_steps"})
-    assert draft.states == [draft.origin]
+    assert draft.history.states == [draft.origin]
     assert draft.refused["0 kept_steps"][0] == "3"
 
 
@@ -306,18 +295,3 @@ def test_every_state_is_a_valid_batch_and_its_link_brings_it_back(name, sent):
         draft.state.batch()
     back = link.decode(link.encode(draft.state, False), default=name)
     assert not back.problem and back.state == draft.state
-
-
-@given(some.data(), some.lists(ANY_EDIT, min_size=1, max_size=40))
-def test_repeated_messages_leave_the_same_state_as_single_ones(data, sent):
-    once, again = Draft(CASE), Draft(CASE)
-    sent = [{"n": number, **edit} for number, edit in enumerate(sent, 1)]
-    for edit in sent:
-        once.apply({"epoch": once.epoch, "edits": [edit]})
-    while again.ack < len(sent):
-        at = data.draw(some.integers(again.ack + 1, len(sent)))
-        first = data.draw(some.integers(0, again.ack))
-        for message in (sent[first:at], sent[first:at], sent[:first]):
-            again.apply({"epoch": again.epoch, "edits": message})
-    assert (again.ack, again.at) == (once.ack, once.at)
-    assert again.states == once.states

@@ -43,19 +43,19 @@ def test_no_address_changes_a_page_that_is_drawn(visit, acts):
             getattr(draft, act)()
         else:
             at(page, {**LINK, "row": "3"} if act == "old" else {})
-        before, step = draft.state, draft.at
+        before, step = draft.state, draft.history.at
         page.run()
-        assert draft.state is before and draft.at == step
+        assert draft.state is before and draft.history.at == step
         assert draft.edited == ("t" in page.address)
 
 
 def test_opening_a_link_adds_an_undo_step_and_going_back_does_not(visit):
     page = visit(PAGE).cell(0, reward="7")
     draft, seen = draft_of(page), page.address
-    count = len(draft.states)
+    count = len(draft.history.states)
     for query, more in ((seen, 0), ({**LINK, "detector": "1"}, 1)):
         at(at(page, {}).go(""), query).go(PAGE)
-        assert draft_of(page) is draft and len(draft.states) == count + more
+        assert draft_of(page) is draft and len(draft.history.states) == count + more
     assert draft.state.settings.eos_by_width
     assert page.press("undo").table["reward"][0] == "7"
 

@@ -25,7 +25,7 @@ def edited(name, *edits):
     draft = Draft(load(name))
     assert draft.fault == ""  # drawn before the edits
     numbered = [{"n": n, **edit} for n, edit in enumerate(edits, 1)]
-    draft.apply({"epoch": draft.epoch, "edits": numbered})
+    component.taken(draft, {"epoch": draft.channel.epoch, "edits": numbered})
     return draft
 
 
@@ -286,9 +286,9 @@ def test_crashing_the_faulty_engine_solves_the_challenge_that_asks_for_a_crash()
     ended = {"do": "cell", "row": 6, "column": "eos", "value": True}
     draft = edited("filtered_first", ended)
     assert draft.fault == "step 0: 5 rows do not divide by the group size 4"
-    draft.challenge = len(draft.scenario.challenges) - 1
+    draft.page.challenge = len(draft.scenario.challenges) - 1
     assert challenge(draft, Progress())["solved"]
-    draft.challenge -= 1  # which asks that the engines agree
+    draft.page.challenge -= 1  # which asks that the engines agree
     missing = challenge(draft, Progress())["missing"]
     assert missing == "An engine cannot compute this batch."
 
@@ -304,5 +304,5 @@ def test_crashing_the_faulty_engine_solves_the_challenge_that_asks_for_a_crash()
 )
 def test_a_challenge_shows_what_decides_it(name, number, text):
     draft = Draft(load(name))
-    draft.challenge = number
+    draft.page.challenge = number
     assert challenge(draft, Progress())["live"] == text

@@ -28,7 +28,7 @@ PAGE = "mystery"
 SEEDS = {hidden(f"seed{n}"): f"seed{n}" for n in range(400)}
 """A seed for each suspect."""
 STOPPED = "The trainer stopped with an error"
-FIRST = start(first_case().as_scenario())
+FIRST = start(first_case())
 NO_EOS = acts.set_cell(FIRST, 1, "eos", False)
 
 

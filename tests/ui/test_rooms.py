@@ -162,10 +162,10 @@ def test_a_board_edited_after_the_reveal_shows_the_answer_before_its_page_does(a
     lead, page = at("the-lead"), at("a-learner")
     draft = page.app.session_state["drafts"][Q]
     edit = {"n": 1, "do": "cell", "row": 0, "column": "reward", "value": "7"}
-    board = taken(draft, {"epoch": draft.epoch, "edits": [edit]})
+    board = taken(draft, {"epoch": draft.channel.epoch, "edits": [edit]})
     assert board["covered"] and len(board["panels"][0]["engines"]) == 1
     lead.click("room-reveal")
-    board = taken(draft, {"epoch": draft.epoch, "edits": []})
+    board = taken(draft, {"epoch": draft.channel.epoch, "edits": []})
     assert not board["covered"] and len(board["panels"][0]["engines"]) == 2
 
 

@@ -36,26 +36,27 @@ def board(
     draft: Draft,
     seen: Callable[[], dict[str, Any]],
     answered: Callable[[int, float | None], None] | None = None,
+    choices: int = 0,
 ) -> None:
     """The board of the draft, in the page's run.
 
     seen      makes the board's data (see `view`), now and after each edit
     answered  takes the answer to the page's question: a choice or SKIPPED,
               and where it was put on the axis
+    choices   how many choices the question has
     """
-    draft.seen = seen
-    OPEN[draft.epoch] = draft
+    draft.channel.board = seen
+    OPEN[draft.channel.epoch] = draft
     key = f"board-{draft.scenario.name}"
 
     def heard() -> None:
         message = keys.widget(key).get("answered")
         if answered is None or not isinstance(message, Mapping):
             return
-        if message.get("epoch") != draft.epoch:
+        if message.get("epoch") != draft.channel.epoch:
             return
-        choices = range(len(draft.scenario.prediction.choices))
         choice, place = message.get("choice"), message.get("place")
-        if type(choice) is not int or choice not in choices:
+        if type(choice) is not int or choice not in range(choices):
             choice, place = SKIPPED, None
         if not isinstance(place, (int, float)) or not math.isfinite(place):
             place = None
@@ -69,20 +70,24 @@ def board(
 def _data(draft: Draft) -> dict[str, Any]:
     """What the board shows now. Its number tells the browser which of two is newer."""
     with draft.lock:
-        draft.made += 1
-        return draft.seen() | {"made": draft.made}
+        draft.channel.sent += 1
+        return draft.channel.board() | {"made": draft.channel.sent}
 
 
 def taken(draft: Draft, message: Any) -> dict[str, Any]:
     """Carries out a browser's message. What its board shows next."""
-    draft.apply(message)
-    return _data(draft)
+    with draft.lock:
+        for edit in draft.channel.unread(message):
+            act = draft.channel.acts.get(str(edit.get("do")), draft.take)
+            act(edit)
+        draft.channel.note()
+        return _data(draft)
 
 
 def _drawn(draft: Draft, link: str) -> str:
     """What the board shows now, as SVG."""
     with draft.lock:
-        data, table = draft.seen(), draft.state.table
+        data, table = draft.channel.board(), draft.state.table
     shown, prompts = data["panels"][data["numbers"]], table["prompt"]
     sides = [[math.nan if x is None else x for x in side] for side in shown["engines"]]
     sides.append([math.nan] * len(prompts))  # for what is covered

@@ -8,6 +8,7 @@ from typing import Any
 
 from gradebook.analysis import challenges
 from gradebook.cases.case import OF_ENGINES, Agree, Bounds, Challenge, Differ
+from gradebook.cases.scenario import Scenario
 from gradebook.core.formatting import counted, minus, pair, plain, settled, signed
 from gradebook.engine.pipeline import Trace
 from gradebook.output import panels
@@ -15,7 +16,7 @@ from gradebook.ui.board.view import browser_numbers, view
 from gradebook.ui.parts.drafts import SKIPPED, Draft, Guess, Progress
 
 
-def lesson(draft: Draft, progress: Progress) -> dict[str, Any]:
+def lesson(draft: Draft[Scenario], progress: Progress) -> dict[str, Any]:
     scenario = draft.scenario
     covered, task = progress.covered(scenario.name), challenge(draft, progress)
     kind, places = scenario.telltale.kind, scenario.prediction.places
@@ -26,7 +27,7 @@ def lesson(draft: Draft, progress: Progress) -> dict[str, Any]:
     }
 
 
-def box(draft: Draft, guess: Guess | None) -> dict[str, Any]:
+def box(draft: Draft[Scenario], guess: Guess | None) -> dict[str, Any]:
     """The question; with a guess, the verdict on it."""
     scenario = draft.scenario
     asked, places = scenario.prediction, scenario.prediction.places
@@ -64,17 +65,13 @@ def box(draft: Draft, guess: Guess | None) -> dict[str, Any]:
     }
 
 
-def challenge(draft: Draft, progress: Progress) -> dict[str, Any] | None:
-    """The challenge that is shown, judged as it stands. Solved, it is noted."""
+def challenge(draft: Draft[Scenario], progress: Progress) -> dict[str, Any] | None:
+    """The challenge that is shown, judged on the batch as it is."""
     name, tasks = draft.scenario.name, draft.scenario.challenges
     if not tasks:
         return None
-    number, task = draft.challenge, tasks[draft.challenge]
-    both = None if draft.fault else draft.comparison
-    missing = challenges.missing(task, draft.state, both)
-    shown = progress.shown.setdefault(name, set())
-    if not missing and number not in shown:
-        progress.solved.setdefault(name, set()).add(number)
+    number, task = draft.page.challenge, tasks[draft.page.challenge]
+    missing, shown = _missing(draft), progress.shown.get(name, set())
     made = challenges.changes(draft.origin, draft.state)
     beyond = bool(task.edits and challenges.overstepped(task.edits, made))
     live = (_live(draft, task), "other edits too" * beyond)
@@ -92,6 +89,23 @@ def challenge(draft: Draft, progress: Progress) -> dict[str, Any] | None:
         "live": ", ".join(filter(None, live)),
         "row": rows[0] if len(rows) == 1 else None,
     }
+
+
+def note_solved(draft: Draft[Scenario], progress: Progress) -> None:
+    """Notes the challenge that is shown, if the batch solves it and its solution was
+    not shown."""
+    name, number = draft.scenario.name, draft.page.challenge
+    if progress.covered(name) or not draft.scenario.challenges:
+        return
+    if number not in progress.shown.get(name, set()) and not _missing(draft):
+        progress.solved.setdefault(name, set()).add(number)
+
+
+def _missing(draft: Draft[Scenario]) -> str:
+    """What the batch misses to solve the challenge that is shown; '' if it does."""
+    task = draft.scenario.challenges[draft.page.challenge]
+    both = None if draft.fault else draft.comparison
+    return challenges.missing(task, draft.state, both)
 
 
 ADVANTAGES = (*OF_ENGINES, "correct shift", "faulty shift")
@@ -133,7 +147,7 @@ def path(draft: Draft, covered: bool) -> dict[str, Any]:
         stages.append({"name": stage, **dict(zip(engines, texts))})
         if parts is None and texts[0] != texts[1]:
             parts = number
-    return {"row": row, "stages": stages, "parts": parts, "open": draft.stage}
+    return {"row": row, "stages": stages, "parts": parts, "open": draft.page.stage}
 
 
 def _group(trace: Trace, row: int) -> str:

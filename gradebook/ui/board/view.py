@@ -77,10 +77,10 @@ def view(
     refusals = [why for _, why in draft.refused.values()]
     data: dict[str, Any] = {
         "name": draft.scenario.name,
-        "epoch": draft.epoch,
-        "ack": draft.ack,
+        "epoch": draft.channel.epoch,
+        "ack": draft.channel.ack,
         "row": row,
-        "history": [draft.at, len(draft.states)],
+        "history": [draft.history.at, len(draft.history.states)],
         "edited": draft.edited,
         "notes": [*dict.fromkeys([*draft.notes, *refusals])],
         "covered": covered,

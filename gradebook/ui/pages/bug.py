@@ -67,7 +67,7 @@ def _cases(scenario: Scenario) -> None:
         )
 
 
-def _story(draft: Draft) -> DeltaGenerator:
+def _story(draft: Draft[Scenario]) -> DeltaGenerator:
     """What happened, beside the code. The place for the formulas."""
     scenario = draft.scenario
     left, right = st.columns([9, 10], gap="large")
@@ -81,7 +81,7 @@ def _story(draft: Draft) -> DeltaGenerator:
 
 
 @st.fragment(key="rest")
-def rest(draft: Draft, covered: bool, *places: DeltaGenerator) -> None:
+def rest(draft: Draft[Scenario], covered: bool, *places: DeltaGenerator) -> None:
     """What a finished edit draws again, apart from the board: in the `places` of the
     settings, the opened stage and the formulas. Every element here costs each edit
     time; what edits do not change stands outside."""
@@ -95,7 +95,7 @@ def rest(draft: Draft, covered: bool, *places: DeltaGenerator) -> None:
                     controls.switches(draft)
             with stage, below(draft, "opened-stage"):
                 stages.opened(draft)
-            if not draft.stage:
+            if not draft.page.stage:
                 with formulas:
                     stages.workings(draft)
             _more(draft)
@@ -108,10 +108,10 @@ def rest(draft: Draft, covered: bool, *places: DeltaGenerator) -> None:
         }
         shortcuts(draft, acts, top=top)
         link = query_string(address.depart(name))
-        room.move(name, draft.scenario.name, link, draft.stage)
+        room.move(name, draft.scenario.name, link, draft.page.stage)
 
 
-def _more(draft: Draft) -> None:
+def _more(draft: Draft[Scenario]) -> None:
     """Parts that open in place, one at a time, and the way to the training runs."""
     parts: dict[str, tuple[str, Callable[[], None]]] = {
         "affected": ("Am I affected?", partial(report.affected, draft.scenario)),
@@ -120,39 +120,40 @@ def _more(draft: Draft) -> None:
     }
 
     def turn(part: str) -> None:
-        draft.opened = "" if draft.opened == part else part
+        draft.page.opened = "" if draft.page.opened == part else part
 
     with st.container(
         horizontal=True, gap="medium", key="more", vertical_alignment="center"
     ):
         for part, (label, _) in parts.items():
-            label += " ▾" * (draft.opened == part)
+            label += " ▾" * (draft.page.opened == part)
             key, turned = f"more-{part}", (part,)
             st.button(label, key, on_click=turn, args=turned, type="tertiary")
             if part == "affected" and (bug := draft.scenario.bug) in experimented():
                 last, file = DESK.get().run, page_files()[PAGE]
                 query = query_of(last if last.bug == bug else first_place(bug))
                 st.page_link(file, label="Does it matter?", query_params=query)
-    if draft.opened:
+    if draft.page.opened:
         with st.container(key="opened"):
-            parts[draft.opened][1]()
+            parts[draft.page.opened][1]()
 
 
 @st.fragment(key="heart")
-def lesson(draft: Draft) -> None:
+def lesson(draft: Draft[Scenario]) -> None:
     """The board of the draft. An answer draws the whole page again."""
     progress, name = drafts.PROGRESS.get(), draft.scenario.name
 
     def next_task(_: Mapping[str, Any]) -> None:
         """The next challenge that is not solved, from the original batch."""
         count, solved = len(draft.scenario.challenges), progress.solved.get(name, ())
-        after = [(draft.challenge + by) % count for by in range(1, count + 1)]
-        draft.challenge = next((task for task in after if task not in solved), after[0])
+        others = [(draft.page.challenge + by) % count for by in range(1, count + 1)]
+        unsolved = [task for task in others if task not in solved]
+        draft.page.challenge = (unsolved or others)[0]
         draft.reset()
 
     def solve(_: Mapping[str, Any]) -> None:
         """Shows a solution. Each of its changes is an edit that can be undone."""
-        task = draft.challenge
+        task = draft.page.challenge
         if task not in progress.solved.get(name, ()):
             progress.shown.setdefault(name, set()).add(task)
         state = draft.origin
@@ -161,27 +162,37 @@ def lesson(draft: Draft) -> None:
             draft.become(state)
 
     act = partial(stages.choose, draft)
-    draft.acts = {"next": next_task, "solution": solve, "stage": act}
+    draft.channel.acts = {"next": next_task, "solution": solve, "stage": act}
 
     def answered(choice: int, place: float | None) -> None:
         room.pick(draft.scenario, choice, place)
         st.rerun()
 
-    # What the board sees is made outside of a session's run, too.
+    # What a message needs of the session: it comes outside of the session's run.
     learns, leads = seat.learning(), seat.leads()
     code, me = seat.code(), seat.SEAT.get()
 
+    def note() -> None:
+        """The lead's reveal, as the learner's answer; a challenge that is solved."""
+        if learns and progress.covered(name):
+            led = seat.rooms().read(code)
+            if led and name in led.revealed:
+                vote = led.seat(me).votes.get(name, drafts.SKIPPED)
+                progress.answer(name, vote)
+        board_lesson.note_solved(draft, progress)
+
     def seen() -> dict[str, Any]:
-        led = seat.rooms().read(code) if learns and progress.covered(name) else None
-        if led and name in led.revealed:
-            progress.answer(name, led.seat(me).votes.get(name, drafts.SKIPPED))
         # Who leads a room has no vote.
         label = "" if leads else "Vote" if learns else "Show what it does"
         shown = board_lesson.lesson(draft, progress)
         shown["box"] |= {"reveals": not learns, "label": label}
         return shown | {"progress": progress.text()}
 
-    board(draft, seen, answered)
+    draft.channel.note = note
+    with draft.lock:
+        note()
+    choices = len(draft.scenario.prediction.choices)
+    board(draft, seen, answered, choices)
 
 
 def _end(here: str) -> None:

@@ -121,7 +121,7 @@ def _report(game: Quiz, standing: Standing | None) -> None:
                 on_click=partial(setattr, game, "at", game.at + 1),
                 type="primary" if answered else "secondary",
             )
-    draft = drafts.of(report.case(answered).as_scenario())
+    draft = drafts.of(report.case(answered))
     bug = answered and report.is_bug
     summary = "The correct engine on the batch of the report."
     changes = {} if bug else {"summary": summary}

@@ -90,7 +90,7 @@ def stage_of(name: str) -> str:
 
 
 @dataclass
-class Game(Draft):
+class Game(Draft[PlainCase]):
     """The batch on the board, with the hidden trainer as the one engine.
 
     seed   its link
@@ -118,10 +118,10 @@ class Game(Draft):
         return look(self.name, self.state)
 
     @cached_property
-    def end(self) -> Draft:
+    def end(self) -> Draft[PlainCase]:
         """The batch of the finished game, with both engines."""
         bugs = (self.name,) if self.name else ()
-        end = Draft(replace(first_case(), bugs=bugs).as_scenario())
+        end = Draft(replace(first_case(), bugs=bugs))
         end.edit(table=self.state.table, settings=self.state.settings)
         return end
 
@@ -168,7 +168,7 @@ class Game(Draft):
 
 def read(query: Mapping[str, str]) -> Game:
     seed = address.seed_of(query)
-    return Game(first_case().as_scenario(), seed=seed, name=hidden(seed))
+    return Game(first_case(), seed=seed, name=hidden(seed))
 
 
 def mystery() -> None:

@@ -39,7 +39,7 @@ def primer() -> None:
 def four_rewards() -> None:
     lead = st.empty()
     left, right = st.columns([3, 2], gap="large")
-    draft = drafts.of(FOUR.as_scenario())
+    draft = drafts.of(FOUR)
     with left:
         summary = "Rollouts of one prompt, their rewards and their advantages."
         picture(draft, "sign", covered=True, summary=summary)

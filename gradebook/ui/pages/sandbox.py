@@ -9,7 +9,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from gradebook.bugs import BUGS, swaps
 from gradebook.cases import edits
-from gradebook.cases.scenario import SANDBOX, combinations, load, variants
+from gradebook.cases.scenario import SANDBOX, Scenario, combinations, load, variants
 from gradebook.core.columns import titled
 from gradebook.core.errors import GradebookError
 from gradebook.output.panels import GRADIENT
@@ -55,19 +55,22 @@ def sandbox() -> None:
 
 
 @st.fragment(key="heart")
-def board_and_path(draft: Draft, kind: str) -> None:
+def board_and_path(draft: Draft[Scenario], kind: str) -> None:
 
     def seen() -> dict[str, Any]:
         data = view(draft, kind=kind, covered=False)
         return data | {"path": path(draft, False)}
 
-    draft.acts = {"stage": partial(stages.choose, draft)}
+    draft.channel.acts = {"stage": partial(stages.choose, draft)}
     board(draft, seen)
 
 
 @st.fragment(key="rest")
 def rest(
-    draft: Draft, drawn: tuple[str, ...], main: DeltaGenerator, side: DeltaGenerator
+    draft: Draft[Scenario],
+    drawn: tuple[str, ...],
+    main: DeltaGenerator,
+    side: DeltaGenerator,
 ) -> None:
     """What a finished edit draws again, apart from the board; after an Undo that
     changes the bugs that it was `drawn` with, the whole page."""
@@ -79,7 +82,7 @@ def rest(
         with main:
             with below(draft):
                 stages.opened(draft)
-                if not draft.stage:
+                if not draft.page.stage:
                     stages.workings(draft)
             if not draft.fault:
                 report.take_home(draft)
@@ -87,7 +90,7 @@ def rest(
         address.depart(SANDBOX)
 
 
-def _start(draft: Draft) -> None:
+def _start(draft: Draft[Scenario]) -> None:
     """The batch to start from: each case, then bugs that a trainer had together."""
     titles = {SANDBOX: "Blank batch"}
     for case in chain(*map(variants, bug_files())):
@@ -108,7 +111,7 @@ def _start(draft: Draft) -> None:
     )
 
 
-def _bugs(draft: Draft) -> None:
+def _bugs(draft: Draft[Scenario]) -> None:
     def pick(chosen: list[str]) -> None:
         draft.edit(bugs=tuple(name for name in BUGS if name in chosen))
         st.rerun()
@@ -139,16 +142,16 @@ def _swapped(bugs: tuple[str, ...]) -> str:
     return text
 
 
-def _kind(draft: Draft) -> str:
+def _kind(draft: Draft[Scenario]) -> str:
     """What the board shows: advantages, or the gradient if the batch has
     log-probabilities and the learner chose it."""
     if "logp" not in draft.state.table.cells:
         return "sign"
-    kind = draft.kind or draft.scenario.telltale.kind
+    kind = draft.page.kind or draft.scenario.telltale.kind
     now = kind if kind in PICTURES else "sign"
 
     def pick(kind: str) -> None:
-        draft.kind = kind
+        draft.page.kind = kind
         st.rerun()
 
     st.segmented_control(
@@ -161,7 +164,7 @@ def _kind(draft: Draft) -> str:
     return now
 
 
-def _settings(draft: Draft) -> None:
+def _settings(draft: Draft[Scenario]) -> None:
     """The settings that matter to the chosen bugs; the others are folded."""
     named = {*BASIC, *(name for bug in draft.state.bugs for name in load(bug).controls)}
     near = [name for name in draft.scenario.controls if name in named]

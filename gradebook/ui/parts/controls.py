@@ -62,7 +62,7 @@ def _widget(draft: Draft, name: str) -> None:
     typed, why = draft.refused.get(name, ("", ""))
 
     def choose(name: str) -> None:
-        draft.estimator = name
+        draft.page.estimator = name
         chosen = draft.scenario.settings if name == CUSTOM else ESTIMATORS[name]
         changes = {field: chosen[field] for field in OF_ESTIMATOR}
         draft.edit(settings=replace(now, **changes))
@@ -90,4 +90,5 @@ def estimator(draft: Draft) -> str:
         for name, settings in ESTIMATORS.items()
         if all(settings[field] == now[field] for field in OF_ESTIMATOR)
     ]
-    return draft.estimator if draft.estimator in fitting else (*fitting, CUSTOM)[0]
+    chosen = draft.page.estimator
+    return chosen if chosen in fitting else (*fitting, CUSTOM)[0]

@@ -4,34 +4,32 @@ nothing.
 """
 
 import math
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import streamlit as st
 
 from gradebook.analysis.comparison import Comparison, compare, compared
 from gradebook.bugs import BUGS, Swap, swapped
-from gradebook.cases import edits
-from gradebook.cases.scenario import Scenario
+from gradebook.cases import draft
+from gradebook.cases.draft import C
+from gradebook.cases.scenario import Case
 from gradebook.cases.state import State, said, start
 from gradebook.core.errors import GradebookError
 from gradebook.ui import keys
+from gradebook.ui.parts.channel import Channel
 
 
 @dataclass
-class Draft(edits.Draft):
-    """A draft with what its page works out and what was chosen there.
+class PageChoices:
+    """What was chosen on a draft's page, beside the batch.
 
-    estimator  the named estimator that was chosen, where several fit
+    estimator  the named estimator, if several have the settings
     stage      the stage that is open on the path, '' for none
-    kind       what the sandbox shows, where it was chosen
+    kind       the numbers that the sandbox shows, '' until they are chosen
     challenge  the number of the challenge that is shown
     opened     the part at the page's end that is open, '' for none
-    acts       what else the board's edits may do: name -> act
-    seen       what its board shows, from the draft as it stands
-    made       how often that was made
     """
 
     estimator: str = ""
@@ -39,9 +37,15 @@ class Draft(edits.Draft):
     kind: str = ""
     challenge: int = 0
     opened: str = ""
-    acts: Mapping[str, Callable[..., None]] = field(default_factory=dict)
-    seen: Callable[[], dict[str, Any]] = dict
-    made: int = 0
+
+
+@dataclass
+class Draft(draft.Draft[C]):
+    """A draft with what its page works out of it, what was chosen on the page, and
+    the line to its board."""
+
+    page: PageChoices = field(default_factory=PageChoices)
+    channel: Channel = field(default_factory=Channel)
     _last: tuple[State | None, Comparison | None, str] = (None, None, "")
 
     @property
@@ -95,21 +99,18 @@ class Draft(edits.Draft):
         """Both engines on the state. Raises GradebookError."""
         return compared(self.state)
 
-    def _take(self, edit: Mapping[str, Any]) -> None:
-        self.acts.get(str(edit.get("do")), super()._take)(edit)
-
 
 @lru_cache(maxsize=256)
-def _as_it_came(scenario: Scenario, bugs: tuple[str, ...]) -> Comparison:
+def _as_it_came(scenario: Case, bugs: tuple[str, ...]) -> Comparison:
     return compare(swapped(bugs), start(scenario).batch())
 
 
-def of(scenario: Scenario) -> Draft:
-    """The session's draft of the scenario, made at the first visit."""
+def of(case: C) -> Draft[C]:
+    """The session's draft of the case, made at the first visit."""
     drafts_of_session = keys.DRAFTS.get()
-    if scenario.name not in drafts_of_session:
-        drafts_of_session[scenario.name] = Draft(scenario)
-    return drafts_of_session[scenario.name]
+    if case.name not in drafts_of_session:
+        drafts_of_session[case.name] = Draft(case)
+    return drafts_of_session[case.name]
 
 
 # What the learner has done so far

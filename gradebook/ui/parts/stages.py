@@ -30,7 +30,7 @@ MOST_ROWS = 128
 
 def opened(draft: Draft) -> None:
     """The stage that was chosen on the path: row by row, beside the formula."""
-    comparison, stage = draft.comparison, draft.stage
+    comparison, stage = draft.comparison, draft.page.stage
     if stage not in comparison.stages:
         return
     row, names = draft.shown_row, draft.scenario.engine_names
@@ -58,18 +58,18 @@ def opened(draft: Draft) -> None:
 
 def choose(draft: Draft, edit: Mapping[str, Any]) -> None:
     stage = edit.get("stage")
-    draft.stage = stage if stage in draft.comparison.stages else ""
+    draft.page.stage = stage if stage in draft.comparison.stages else ""
 
 
 def step(draft: Draft, by: int) -> None:
     """Opens the stage `by` places further along the path. If none is open, it opens the
     first in which the engines differ."""
     stages = draft.comparison.stages
-    if draft.stage in stages:
-        place = stages.index(draft.stage) + by
-        draft.stage = stages[max(0, min(place, len(stages) - 1))]
+    if draft.page.stage in stages:
+        place = stages.index(draft.page.stage) + by
+        draft.page.stage = stages[max(0, min(place, len(stages) - 1))]
     else:
-        draft.stage = (*draft.comparison.diverging, *stages)[0]
+        draft.page.stage = (*draft.comparison.diverging, *stages)[0]
 
 
 def _numbers(draft: Draft, stage: str) -> None:

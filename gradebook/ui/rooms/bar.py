@@ -153,7 +153,7 @@ def _learner(room: "Room", name: str, text: str) -> Standing:
 
     def take(place: "Position") -> None:
         link = decode(dict(parse_qsl(place.link, True)), default=place.page)
-        address.take(link.state, covered=True).stage = place.stage
+        address.take(link.state, covered=True).page.stage = place.stage
 
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(f"Room **{room.code}**. {text}")
@@ -204,7 +204,7 @@ def follow(page: str) -> dict[str, str] | None:
         return None
     if place.page in address.bug_files():
         keys.CASES.get()[place.page] = place.question
-        drafts.of(load(place.question)).stage = place.stage
+        drafts.of(load(place.question)).page.stage = place.stage
     else:
         query = dict(parse_qsl(place.link, True))
     if place.page != page:

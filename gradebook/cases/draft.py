@@ -1,0 +1,109 @@
+"""A case that a learner edits."""
+
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Generic, TypeVar
+
+from gradebook.cases import edits
+from gradebook.cases.history import History
+from gradebook.cases.scenario import Case
+from gradebook.cases.state import State, said, start
+from gradebook.core.errors import GradebookError
+
+C = TypeVar("C", bound=Case)
+
+
+@dataclass
+class Draft(Generic[C]):
+    """A case, its history, and what could not be carried out.
+
+    notes    why the last edit could not be carried out, in words
+    refused  text that could not be read, and why, by its place: "3 reward" or the
+             name of a setting, until the place is edited again or rows move
+    lock     held by whoever changes the draft, or reads it more than once: edits
+             arrive on another thread while a page is drawn
+    """
+
+    scenario: C
+    history: History = field(init=False)
+    notes: list[str] = field(default_factory=list)
+    refused: dict[str, tuple[str, str]] = field(default_factory=dict)
+    lock: threading.RLock = field(default_factory=threading.RLock, repr=False)
+
+    def __post_init__(self) -> None:
+        self.history = History([self.origin])
+
+    @property
+    def origin(self) -> State:
+        return start(self.scenario)
+
+    @property
+    def state(self) -> State:
+        return self.history.state
+
+    @property
+    def edited(self) -> bool:
+        return not self.state.same_batch(self.origin)
+
+    def edit(self, **changes: Any) -> None:
+        """The next state; one that changes the batch can be undone."""
+        self.become(replace(self.state, **changes))
+
+    def become(self, state: State, gesture: Any = None) -> None:
+        """Another state of the same case. Edits of one gesture are one step of undo.
+        Raises GradebookError if the state is no valid batch."""
+        state.batch()
+        with self.lock:
+            self.history.add(state, gesture)
+            self.notes = []
+
+    def do(self, act: Callable[..., State], *values: Any, gesture: Any = None) -> None:
+        """Carries out an act, or says why not in `notes` and keeps the text."""
+        place = " ".join(map(str, values[:-1])) if act in edits.TYPED else ""
+        try:
+            self.become(act(self.state, *values), gesture)
+        except GradebookError as error:
+            self.notes = [said(error)]
+            if place:
+                self.refused[place] = str(values[-1]), self.notes[0]
+            return
+        self.refused.pop(place, None)
+        if act in edits.MOVING:
+            self.refused.clear()
+
+    def take(self, edit: Mapping[str, Any]) -> None:
+        """Carries out an edit of a browser: "do" names one of edits.ACTS, and other
+        keys are the act's arguments. Never raises: what cannot be done is noted."""
+        name = str(edit.get("do"))
+        act, keys = edits.ACTS.get(name, (None, []))
+        values = [edit.get(key) for key in keys]
+        kinds = [edits.KINDS.get(key, (int,)) for key in keys]
+        known = name in edits.ACTS
+        if not known or any(type(v) not in k for v, k in zip(values, kinds)):
+            self.notes = ["The browser sent an edit that the server does not know."]
+        elif act is None:
+            getattr(self, name)(*values)
+        else:
+            self.do(act, *values, gesture=edit.get("gesture"))
+
+    def select(self, row: int) -> None:
+        with self.lock:
+            self.history.replace(edits.select(self.state, row))
+
+    def go(self, at: int) -> None:
+        """The state number `at` of the history, or the nearest."""
+        with self.lock:
+            self.history.go(at)
+            self.notes = []
+            self.refused.clear()
+
+    def undo(self) -> None:
+        self.go(self.history.at - 1)
+
+    def redo(self) -> None:
+        self.go(self.history.at + 1)
+
+    def reset(self) -> None:
+        self.become(self.origin)
+        self.refused.clear()

@@ -1,0 +1,75 @@
+"""Whatever a browser sends about a draft, each edit is carried out once."""
+
+from hypothesis import given
+from hypothesis import strategies as some
+
+import gradebook
+from gradebook.ui.board.component import taken
+from gradebook.ui.parts.drafts import Draft
+
+CASE = gradebook.load("rejected_rows")  # one prompt, rewards 100, 1, 2
+
+
+def cell(value, **more):
+    return {"do": "cell", "row": 0, "column": "reward", "value": value, **more}
+
+
+def send(draft, *edits):
+    """A message with these edits, which have their numbers."""
+    return taken(draft, {"epoch": draft.channel.epoch, "edits": list(edits)})
+
+
+def rewards(draft):
+    return [state.table["reward"][0] for state in draft.history.states]
+
+
+def test_what_is_no_message_about_this_draft_changes_nothing():
+    draft = Draft(CASE)
+    other = {"epoch": Draft(CASE).channel.epoch, "edits": [{"n": 1, **cell("7")}]}
+    for message in (None, "x", 7, [], {}, {"epoch": None}, other):
+        taken(draft, message)
+    unnumbered = [None, 7, {"do": "undo"}, {"n": "1"}, {"n": True, **cell("7")}]
+    for edits in (None, unnumbered):
+        taken(draft, {"epoch": draft.channel.epoch, "edits": edits})
+    assert draft.channel.ack == 0 and draft.history.states == [draft.origin]
+
+
+def test_an_edit_that_cannot_be_carried_out_is_taken_all_the_same():
+    draft = Draft(CASE)
+    send(draft, {"n": 1, "do": "explode"})
+    assert draft.channel.ack == 1 and len(draft.notes) == 1
+    send(draft, {"n": 2, **cell("7")})
+    assert draft.notes == [] and rewards(draft) == ["100", "7"]
+
+
+def test_an_act_of_the_page_is_given_its_edit_and_a_message_is_noted():
+    """The note is taken after the edits and before the board is made."""
+    draft, log = Draft(CASE), []
+    draft.channel.acts = {"stage": lambda edit: log.append(edit["stage"])}
+    draft.channel.note = lambda: log.append("noted")
+    draft.channel.board = lambda: {"log": list(log)}
+    shown = send(draft, {"n": 1, "do": "stage", "stage": "group"})
+    assert shown == {"log": ["group", "noted"], "made": 1}
+
+
+EDITS = some.one_of(
+    some.builds(cell, some.sampled_from(["1", "2.5", "x"])),
+    some.builds(cell, some.sampled_from(["3", "4"]), gesture=some.integers(0, 2)),
+    some.sampled_from([{"do": "undo"}, {"do": "redo"}, {"do": "add", "row": 0}]),
+)
+
+
+@given(some.data(), some.lists(EDITS, min_size=1, max_size=40))
+def test_a_browser_that_repeats_itself_ends_where_one_that_does_not(data, edits):
+    once, again = Draft(CASE), Draft(CASE)
+    sent = [{"n": number, **edit} for number, edit in enumerate(edits, 1)]
+    for edit in sent:
+        send(once, edit)
+    while again.channel.ack < len(sent):
+        ack = again.channel.ack
+        last = data.draw(some.integers(ack + 1, len(sent)))
+        first = data.draw(some.integers(0, ack))
+        for message in (sent[first:last], sent[first:last], sent[:first]):
+            send(again, *message)
+    assert again.channel.ack == once.channel.ack
+    assert again.history == once.history
