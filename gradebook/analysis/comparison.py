@@ -13,11 +13,10 @@ from gradebook.cases.state import State
 from gradebook.core import formatting
 from gradebook.core.batch import Batch
 from gradebook.core.vocabulary import BASELINES, NOTHING, STEP
-from gradebook.engine.loss import learning_tokens, token_weight
-from gradebook.engine.pipeline import CORRECT, STAGES, Engine, Trace, run
+from gradebook.engine.pipeline import CHAPTERS, CORRECT, SLOPES, Engine, Trace, run
 
-ROW_STAGES = STAGES[:-1]
-"""The stages with one result a row, in order."""
+ROW_STAGES = CHAPTERS["rows"]
+"""The stages of a row, in order."""
 
 
 def same(a: Tensor, b: Tensor) -> Tensor:
@@ -45,9 +44,17 @@ class Comparison:
         return formatting.flips(self.correct.advantage, self.faulty.advantage)
 
     def differs(self, stage: str) -> Tensor:
-        """The stage's results differ, or the gradient at a token. bool [R]; bool
+        """The stage's results differ, or at a token its slopes. bool [R]; bool
         scalar for a loss."""
-        a, b = getattr(self.correct, stage), getattr(self.faulty, stage)
+        differs = self._differs(
+            getattr(self.correct, stage), getattr(self.faulty, stage)
+        )
+        if stage in SLOPES:
+            slopes = self.correct.slope(stage), self.faulty.slope(stage)
+            return differs | self._differs(*slopes)
+        return differs
+
+    def _differs(self, a: Tensor | None, b: Tensor | None) -> Tensor:
         if a is None or b is None:
             return torch.zeros(self.batch.rows, dtype=torch.bool)
         differs = ~same(a, b)
@@ -55,8 +62,16 @@ class Comparison:
 
     @property
     def stages(self) -> tuple[str, ...]:
-        """The stages that ran, in order: the loss only with logp."""
-        return ROW_STAGES if self.correct.loss is None else STAGES
+        """The stages that ran and say more than the row's number, in order: those of
+        tokens where tokens of a row have different numbers, the loss with logp."""
+        stages = ROW_STAGES
+        by_token = self.differs("token_advantage") & ~self.differs("advantage")
+        if self.batch.settings.credit != "row" or bool(by_token.any()):
+            stages += CHAPTERS["tokens"]
+        if self.correct.loss is None:
+            return stages
+        of_loss = [s for s in CHAPTERS["loss"] if getattr(self.correct, s) is not None]
+        return (*stages, *of_loss)
 
     @cached_property
     def diverging(self) -> tuple[str, ...]:
@@ -65,8 +80,9 @@ class Comparison:
 
     @property
     def agree(self) -> bool:
-        """Both engines give the same advantages, loss and gradient."""
-        results = ("advantage", "loss", "gradient")
+        """Both engines give the same advantages, of rows and tokens, loss and
+        gradient."""
+        results = ("advantage", "token_advantage", "loss", "gradient")
         return not any(bool(self.differs(name).any()) for name in results)
 
 
@@ -95,16 +111,13 @@ def voters(batch: Batch, trace: Trace, row: int) -> list[int]:
     return peers.nonzero().flatten().tolist()
 
 
-def row_weight(batch: Batch, trace: Trace, row: int) -> float:
-    """How much each trained token of the row weighs in the loss; 0 for a row that
-    has no advantage."""
-    here = ~trace.score.isnan()
-    if bool(trace.advantage[row].isnan()):
-        return 0.0
-    within = batch.select(here)
-    learns = learning_tokens(within, trace.trained[here])
-    place = int(here[:row].sum())
-    return float(token_weight(within, learns, within.step_index)[place])
+def by_row(batch: Batch, trace: Trace, stage: str) -> Tensor:
+    """A stage's result for each row, of a stage of tokens the sum over the row's
+    unmasked tokens: of numbers float, of flags int64. [R]."""
+    value = getattr(trace, stage)
+    if value.dim() == 1:
+        return value
+    return torch.where(batch.mask, value, 0).sum(-1)
 
 
 def push(batch: Batch, trace: Trace) -> Tensor | None:
@@ -171,7 +184,7 @@ def influence(engine: Engine, batch: Batch) -> tuple[Tensor, Tensor]:
     """The map, float [R, R], and the advantages as they are, float [R]."""
     rewards = batch.reward.repeat(batch.rows + 1, 1)
     rewards[1:].diagonal().copy_(replacements(batch))
-    bare = replace(batch, logp=None, ref_logp=None).copies(batch.rows + 1)
+    bare = batch.of_rows().copies(batch.rows + 1)
     advantage = run(engine, replace(bare, reward=rewards.reshape(-1))).advantage
     advantage = advantage.reshape(rewards.shape).to(rewards.dtype)
     return advantage[0][:, None] - advantage[1:].T, advantage[0]

@@ -56,7 +56,7 @@ FORMULAS: Mapping[str, Callable[[Batch], Tensor]] = {
     "centred_reward": lambda b: normalized_reward(b, centre=True),
 }
 
-SHOWN = (*STAGES, "gradient", "kl_gradient", *OF_STEP, *FORMULAS)
+SHOWN = (*STAGES, "loss", "gradient", "kl_gradient", *OF_STEP, *FORMULAS)
 """What evidence may show."""
 
 

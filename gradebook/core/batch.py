@@ -30,6 +30,15 @@ class Batch:
     kept_steps  int64 [R] transitions left after subsampling; default steps
     logp, ref_logp  float [R, T] log-probabilities of policy and reference;
                 needed for the loss and its gradient, else absent
+    old_logp    float [R, T] of the policy as it was when the update began, the
+                anchor of its ratio; default logp itself, so that the ratio is 1
+    behaviour_logp  float [R, T] of the engine that sampled the token; needed
+                for the setting `off_policy`, else absent
+    value       float [R, T] what the critic says of the state before the
+                token; default 0. Read by the setting `credit` gae
+    generation  int64 [R] rows that were generated together; default the step
+    extent      int64 [R] tokens of the response, with what tools said;
+                default, and at least, up to the last unmasked token
     scored      bool [R] a reward function gave the row a value; default
                 True. The reward of a row that is not scored is a filler.
     rollout     int64 [R], or a list of R strings: rows of one prompt and
@@ -59,6 +68,11 @@ class Batch:
     kept_steps: Any = None
     logp: Any = None
     ref_logp: Any = None
+    old_logp: Any = None
+    behaviour_logp: Any = None
+    value: Any = None
+    generation: Any = None
+    extent: Any = None
     scored: Any = None
     rollout: Any = None
     rank: Any = None
@@ -85,23 +99,50 @@ class Batch:
         refuse_rows("kept_steps", lost, kept, "at most the row's steps")
         if self.settings.eos_by_width:  # as AReaL finds it
             columns["eos"] = mask.sum(-1) < mask.shape[-1]
-        beta = "logp" in read and bool(self.settings.beta)
-        for name, needed, expected in (
-            ("logp", "ref_logp" in read, "values beside ref_logp"),
-            ("ref_logp", beta, "values, since beta is not 0"),
-        ):
-            if name in read:
-                logp = columns[name] = read[name].to(reward.dtype)
-                if logp.shape != mask.shape:
-                    expected = f"the mask's shape {list(mask.shape)}"
-                    raise refuse(expected, list(logp.shape), name)
-                bad = (mask & ~logp.isfinite()).any(-1)
-                expected = "a finite number at every unmasked token"
-                refuse_rows(name, bad, logp, expected)
-            elif needed:
-                raise GradebookError(key=name, expected=expected, found="none")
+        self._check_tokens(read, columns)
         for name, column in columns.items():
             object.__setattr__(self, name, column)
+
+    def _check_tokens(
+        self, read: dict[str, Tensor], columns: dict[str, Tensor]
+    ) -> None:
+        """Columns of numbers a token are as wide as the mask, of the reward's type,
+        and finite at every unmasked token; those that others need are there."""
+        mask = columns["mask"]
+        for name, expected in self._needed(read):
+            if name not in read:
+                raise GradebookError(key=name, expected=expected, found="none")
+        for name in PER_TOKEN:
+            if name not in read:
+                continue
+            cells = columns[name] = read[name].to(columns["reward"].dtype)
+            if cells.shape != mask.shape:
+                expected = f"the mask's shape {list(mask.shape)}"
+                raise refuse(expected, list(cells.shape), name)
+            bad = (mask & ~cells.isfinite()).any(-1)
+            expected = "a finite number at every unmasked token"
+            refuse_rows(name, bad, cells, expected)
+        if "extent" in read:
+            wide = read["extent"] > mask.shape[-1]
+            expected = f"at most {mask.shape[-1]}, the padded width"
+            refuse_rows("extent", wide, read["extent"], expected)
+            columns["extent"] = read["extent"].maximum(last_token(mask) + 1)
+
+    def _needed(self, read: dict[str, Tensor]) -> list[tuple[str, str]]:
+        """The columns that others or the settings ask for, and why."""
+        s = self.settings
+        beside = (n for n in LOG_PROBABILITIES[1:] if n in read)
+        needed = [("logp", f"values beside {name}") for name in beside]
+        if "logp" in read and s.beta:
+            needed.append(("ref_logp", "values, since beta is not 0"))
+        if "logp" in read and s.off_policy != "none":
+            why = f"values, since off_policy is {s.off_policy}"
+            needed.append(("behaviour_logp", why))
+        if s.kl_in_reward and s.credit != "row":
+            needed += dict.fromkeys(
+                LOG_PROBABILITIES[:2], "values, since kl_in_reward is not 0"
+            ).items()
+        return needed
 
     @property
     def rows(self) -> int:
@@ -121,6 +162,11 @@ class Batch:
     def prompt_index(self) -> Tensor:
         """int64 [R] the row's prompt within its step, numbered as `within_step`."""
         return self.within_step(self.prompt)
+
+    @cached_property
+    def generation_index(self) -> Tensor:
+        """int64 [R] the row's generation, numbered 0.. as the generations appear."""
+        return _factorized(self.generation)
 
     @cached_property
     def rollout_index(self) -> Tensor:
@@ -185,6 +231,18 @@ class Batch:
         """int64 [R] unmasked tokens of the row: its response length."""
         return self.mask.sum(-1)
 
+    @cached_property
+    def last_token(self) -> Tensor:
+        """int64 [R] the place of the row's last unmasked token, -1 for none."""
+        return last_token(self.mask)
+
+    @cached_property
+    def response(self) -> Tensor:
+        """bool [R, T] the token is in the response, written by the model or by a
+        tool: it is before `extent`."""
+        extent = self.last_token + 1 if self.extent is None else self.extent
+        return torch.arange(self.mask.shape[-1]) < extent[:, None]
+
     def select(self, keep: Tensor) -> Self:
         """The rows where `keep`, bool [R], is true, or with these numbers."""
         cells: dict[str, Any] = {f.name: getattr(self, f.name) for f in fields(self)}
@@ -196,10 +254,28 @@ class Batch:
         rows = torch.arange(self.rows).repeat(times)
         copy = torch.arange(times).repeat_interleave(self.rows)
         step = copy * self.step_count + self.step_index[rows]
-        return replace(self.select(rows), step=step)
+        generation = copy * self.rows + self.generation_index[rows]
+        return replace(self.select(rows), step=step, generation=generation)
+
+    def of_rows(self) -> "Batch":
+        """The batch without its log-probabilities: rewards and advantages by row."""
+        settings = replace(self.settings, kl_in_reward=0.0)
+        absent = dict.fromkeys(LOG_PROBABILITIES)
+        return replace(self, **absent, settings=settings)
 
     def under(self, settings: Settings) -> "Batch":
         return replace(self, settings=settings)
+
+
+LOG_PROBABILITIES = ("logp", "ref_logp", "old_logp", "behaviour_logp")
+PER_TOKEN = (*LOG_PROBABILITIES, "value")
+"""The columns of numbers a token."""
+
+
+def last_token(mask: Tensor) -> Tensor:
+    """int64 [R] the place of the row's last unmasked token, -1 for none."""
+    places = mask * torch.arange(1, mask.shape[-1] + 1)
+    return torch.nn.functional.pad(places, (1, 0)).amax(-1) - 1
 
 
 def completed(read: dict[str, Tensor]) -> dict[str, Tensor]:
@@ -207,6 +283,7 @@ def completed(read: dict[str, Tensor]) -> dict[str, Tensor]:
     there; log-probabilities have no such value."""
     rows = len(read["prompt"])
     zero, true = torch.tensor(0).expand(rows), torch.tensor(True).expand(rows)
+    by_token = next((read[name] for name in PER_TOKEN if name in read), None)
     columns = {
         "rollout": torch.arange(rows),
         "text": read["prompt"],
@@ -214,13 +291,14 @@ def completed(read: dict[str, Tensor]) -> dict[str, Tensor]:
         "rank": zero,
         "eos": true,
         "scored": true,
-        "mask": torch.ones_like(read["logp"]).bool()
-        if "logp" in read
-        else true[:, None],
+        "mask": true[:, None]
+        if by_token is None
+        else torch.ones(by_token.shape, dtype=torch.bool),
         "steps": read.get("kept_steps", torch.tensor(1).expand(rows)).clamp(min=1),
         **read,
     }
     columns.setdefault("kept_steps", columns["steps"])
+    columns.setdefault("generation", columns["step"])
     return columns
 
 

@@ -34,12 +34,15 @@ class Column:
     default: Cell = ""  # the cell that changes nothing
     like: str = ""  # the column whose cells do, where it is there
     least: int = 0  # the smallest whole number that it holds
+    guessed: bool = True  # a log's column of that name is taken for it
     name: str = ""
 
     @property
     def names(self) -> tuple[str, ...]:
         """What logs call the column, likeliest first. Its own name comes first, unless
-        the aliases list it."""
+        the aliases list it. None where a person has to name a log's column."""
+        if not self.guessed:
+            return ()
         aliases = tuple(self.aliases.split())
         return aliases if self.name in aliases else (self.name, *aliases)
 
@@ -116,6 +119,21 @@ _TABLE = {
         default="1",
         like="steps",
     ),
+    "generation": Column(
+        "index",
+        "Rows with the same number were generated together; by default those of a"
+        " step.",
+        default="0",
+        like="step",
+        guessed=False,  # logs call a response's text so
+    ),
+    "extent": Column(
+        "whole",
+        "Tokens of the response, with the text of tools; at least up to the last"
+        " unmasked token.",
+        default="0",
+        guessed=False,
+    ),
     "mask": Column(
         "tokens",
         "The tokens that the row learns from.",
@@ -126,12 +144,34 @@ _TABLE = {
     "logp": Column(
         "list",
         "Log-probability of each token under the policy, separated by spaces.",
+        default="-1",
     ),
     "ref_logp": Column(
         "list",
         "Log-probability of each token under the reference model, separated by spaces.",
         title="ref logp",
+        default="-1",
         like="logp",
+    ),
+    "old_logp": Column(
+        "list",
+        "Log-probability of each token under the policy as it was when the update"
+        " began.",
+        title="old logp",
+        default="-1",
+        like="logp",
+    ),
+    "behaviour_logp": Column(
+        "list",
+        "Log-probability of each token in the engine that sampled it.",
+        title="behaviour logp",
+        default="-1",
+        like="logp",
+    ),
+    "value": Column(
+        "list",
+        "What the critic says of the state before each token.",
+        default="0",
     ),
     "advantage": Column(
         "number",

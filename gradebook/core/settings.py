@@ -16,9 +16,10 @@ from gradebook.core.vocabulary import BASELINES, SCALES
 class Settings(Mapping[str, Any]):
     """How a trainer turns rewards into advantages and a loss.
 
-    The defaults are GRPO as TRL computes it: sample standard deviation
-    (ddof 1), eps 1e-4 added to it. All statistics are taken within one
-    training step: `batch_mean` and `batch_std` are of the row's step.
+    The defaults are GRPO as TRL before 1.10.0 computes it: sample standard
+    deviation (ddof 1), eps 1e-4 added to it. TRL 1.10.0 turned `kl_score` on.
+    All statistics are taken within one training step: `batch_mean` and
+    `batch_std` are of the row's step.
 
     eps_at            eps is added "after" the root of the variance, "inside"
                       it, or is the "least" deviation
@@ -41,6 +42,47 @@ class Settings(Mapping[str, Any]):
                       in training only, or never
     second_over       what a second normalization weighs a row by: its kept
                       transitions, all of them, 1; or "none" for no second one
+
+    Length and filter (DAPO):
+
+    overlong_limit    the unmasked tokens from which a row pays all of
+                      `overlong_penalty`; none: length costs nothing
+    overlong_buffer   the last tokens up to the limit, over which the penalty
+                      grows evenly from 0
+    overlong_penalty  what is taken off the score at the limit and beyond
+    filter_flat       a prompt whose scored rows all have one score before the
+                      penalty for length earns no advantage
+
+    How a row's number reaches its tokens:
+
+    credit            row: every token gets it; to_go: what is paid from the
+                      token on (REINFORCE++); gae: generalized advantage
+                      estimation with the column `value` (PPO)
+    gamma, lam        the discount of to_go and gae, and the trace of gae
+    clock             which tokens are a step for gamma: those that the model
+                      wrote (verl, miles), or all of the response (slime)
+    kl_in_reward      what one unit of logp - ref_logp at an unmasked token
+                      costs under to_go and gae
+
+    The loss, token by token:
+
+    ratio             rho, of policy and anchor, by token, or sequence: the
+                      exponential of the row's mean log-ratio (GSPO)
+    surrogate         ppo: -min(rho A, clip(rho) A); cispo: -A logp times rho
+                      as a constant of at most `clip_high` (TRL);
+                      reinforce: -A logp
+    clip_low, clip_high  ppo holds rho within 1 - clip_low and 1 + clip_high
+    dual_clip         where A is below 0, ppo's rho counts at most so much
+    off_policy        what w = exp(old_logp - behaviour_logp) does. none:
+                      nothing; truncate: a token weighs min(w, off_policy_cap)
+                      times as much; reject: it weighs w times as much, and
+                      leaves the loss where w is below `off_policy_low` or
+                      above `off_policy_cap`
+    kl_estimator      with d = ref_logp - logp. k1: -d; k2: d d / 2;
+                      k3: exp(d) - d - 1
+    kl_score          the estimate is multiplied by exp(logp - logp as a
+                      constant): the value stays, and the gradient also counts
+                      that the policy chose the token (TRL from 1.10.0, NeMo-RL)
 
     Behaves as a read-only mapping too, so `Settings(**settings)` is a copy.
 
@@ -80,6 +122,25 @@ class Settings(Mapping[str, Any]):
     evaluation: bool = False
     skip_flat: str = "always"
     second_over: str = "kept_steps"
+    overlong_limit: int | None = None
+    overlong_buffer: int = 1
+    overlong_penalty: float = 1.0
+    filter_flat: bool = False
+    credit: str = "row"
+    gamma: float = 1.0
+    lam: float = 1.0
+    clock: str = "written"
+    kl_in_reward: float = 0.0
+    ratio: str = "token"
+    surrogate: str = "ppo"
+    clip_low: float = 0.2
+    clip_high: float = 0.2
+    dual_clip: float | None = None
+    off_policy: str = "none"
+    off_policy_low: float = 0.5
+    off_policy_cap: float = 2.0
+    kl_estimator: str = "k3"
+    kl_score: bool = False
 
     def __post_init__(self) -> None:
         for field in fields(self):
@@ -141,9 +202,14 @@ def _count(optional: bool = False) -> Kind:
     return Kind("a whole number from 1", fits, columns.whole, optional=optional)
 
 
+def _above_zero(optional: bool = False) -> Kind:
+    return _number("a number above 0", lambda value: value > 0, optional)
+
+
 _FLAG = Kind("true or false", lambda value: type(value) is bool, columns.flag)
 _FINITE = _number("a finite number", lambda value: True)
 _NOT_NEGATIVE = _number("a number of 0 or more", lambda value: value >= 0)
+_SHARE = _number("a number from 0 to 1", lambda value: 0 <= value <= 1)
 _SCALE_WORDS = {word: s.name for s in SCALES.values() for word in s.aliases}
 
 KINDS: Mapping[str, Kind] = {
@@ -161,7 +227,7 @@ KINDS: Mapping[str, Kind] = {
     "eos_by_width": _FLAG,
     "reward_bias": _FINITE,
     "reward_scaling": _FINITE,
-    "reward_clip": _number("a number above 0", lambda value: value > 0, optional=True),
+    "reward_clip": _above_zero(optional=True),
     "whiten_tokens": _FLAG,
     "whiten_over": _one_of("tokens", "rows", "transitions"),
     "whiten_ddof": _one_of(1, 0),
@@ -174,6 +240,25 @@ KINDS: Mapping[str, Kind] = {
     "evaluation": _FLAG,
     "skip_flat": _one_of("always", "training", "never"),
     "second_over": _one_of("kept_steps", "steps", "rows", "none"),
+    "overlong_limit": _count(optional=True),
+    "overlong_buffer": _count(),
+    "overlong_penalty": _NOT_NEGATIVE,
+    "filter_flat": _FLAG,
+    "credit": _one_of("row", "to_go", "gae"),
+    "gamma": _SHARE,
+    "lam": _SHARE,
+    "clock": _one_of("written", "all"),
+    "kl_in_reward": _NOT_NEGATIVE,
+    "ratio": _one_of("token", "sequence"),
+    "surrogate": _one_of("ppo", "cispo", "reinforce"),
+    "clip_low": _NOT_NEGATIVE,
+    "clip_high": _NOT_NEGATIVE,
+    "dual_clip": _above_zero(optional=True),
+    "off_policy": _one_of("none", "truncate", "reject"),
+    "off_policy_low": _NOT_NEGATIVE,
+    "off_policy_cap": _NOT_NEGATIVE,
+    "kl_estimator": _one_of("k3", "k1", "k2"),
+    "kl_score": _FLAG,
 }
 """The one table of settings: what values each takes."""
 

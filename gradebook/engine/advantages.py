@@ -17,6 +17,7 @@ from gradebook.core.settings import Settings
 from gradebook.core.vocabulary import BASELINES as BASELINE_RECORDS
 from gradebook.core.vocabulary import SCALES as SCALE_RECORDS
 from gradebook.engine.segments import (
+    FLAT,
     Segments,
     by_group,
     by_step,
@@ -24,9 +25,6 @@ from gradebook.engine.segments import (
     others,
     weighted_mean,
 )
-
-FLAT = 1e-8
-"""A spread of at most this is zero (torch.isclose, as TRL tests it)."""
 
 # Baselines: what a score is compared with. A row in no group has baseline 0.
 
@@ -248,10 +246,13 @@ def standardized(
 
 
 def advantage(batch: Batch, standardized: Tensor, credited: Tensor) -> Tensor:
-    """The standardized score, token-whitened where the estimator asks.
+    """The standardized score, token-whitened where the estimator asks. What
+    tokens share by `settings.credit` is whitened after they have it.
 
     float [R]; NaN where subsampling left the row no transition.
     """
+    if batch.settings.credit != "row":
+        return surviving(batch, standardized)
     return surviving(batch, whitened(batch, standardized, credited))
 
 
@@ -286,11 +287,15 @@ def whitened(
     centered = values - mean
     squares = sets.sum(centered * centered * w)
     variance = squares / (sets.sum(w) - s.whiten_ddof).clamp(min=1)
-    if s.whiten_eps == "after":
-        deviation = variance.sqrt() + s.eps
-    else:
-        deviation = (variance + 1e-8).sqrt()
+    deviation = whitening_root(batch, variance)
     return torch.where(credited, centered / sets.at_rows(deviation), 0)
+
+
+def whitening_root(batch: Batch, variance: Tensor) -> Tensor:
+    """The deviation that a second normalization divides by, of its variance."""
+    if batch.settings.whiten_eps == "after":
+        return variance.sqrt() + batch.settings.eps
+    return (variance + 1e-8).sqrt()
 
 
 def whitening_weight(batch: Batch) -> Tensor:

@@ -1,7 +1,8 @@
-"""The loss of a training step, and its gradient.
+"""The loss of a training step, token by token, and its sum.
 
-Per token: -rho * A + beta * k, with k = exp(ref - logp) - (ref - logp) - 1
-(TRL GRPOTrainer). On policy rho = 1.
+A token that learns adds weight * (surrogate * off_policy + beta * kl). Every stage here
+sees `logp` float [R, T], the policy being differentiated, as 0 where a token does not
+learn, since autograd turns 0 * NaN into NaN; other columns are read only where it does.
 """
 
 from typing import NamedTuple
@@ -10,60 +11,140 @@ import torch
 from torch import Tensor
 
 from gradebook.core.batch import Batch
-from gradebook.engine.advantages import FLAT
-from gradebook.engine.grouping import has_tokens
-from gradebook.engine.segments import by_group, by_step
+from gradebook.engine.segments import all_rows, by_group, by_step
+
+# Which tokens learn
 
 
-def trained(batch: Batch, score: Tensor, counted: Tensor, group: Tensor) -> Tensor:
-    """The row's tokens enter the loss: it has some, and its group's scores
-    are not all equal. bool [R]."""
-    return has_tokens(batch) & ~flat(batch, score, counted, group)
-
-
-def flat(batch: Batch, score: Tensor, counted: Tensor, group: Tensor) -> Tensor:
-    """The group's scores have no spread (ddof 1), and `skip_flat` leaves
-    such groups out. bool [R].
-
-    Of the whole step where the scale is batch_std. A lone row is flat where
-    `lone_row` is zero (TRL), and not where it is raw: its advantage is its
-    own score (SkyRL). A row in no group is not flat.
-    """
-    s = batch.settings
-    if s.skip_flat == "never" or (s.skip_flat == "training" and s.evaluation):
-        return torch.zeros(batch.rows, dtype=torch.bool)
-    whole_step = s.scale == "batch_std"
-    groups = by_group(batch.step_index if whole_step else group, counted)
-    spread = (groups.squares(score) / (groups.n - 1).clamp(min=1)).sqrt()
-    is_flat = spread <= FLAT
-    if s.lone_row == "raw":
-        is_flat = is_flat & (groups.n != 1)
-    is_flat[0] = False
-    return groups.at_rows(is_flat)
-
-
-class Loss(NamedTuple):
-    """The two parts of the loss, each float [S], one per step."""
-
-    policy: Tensor
-    kl: Tensor
-
-
-def loss(batch: Batch, advantage: Tensor, trained: Tensor, logp: Tensor) -> Loss:
-    """Policy part and KL part of each step's loss.
-
-    `logp` float [R, T] is the policy being differentiated.
-    """
-    learns = learning_tokens(batch, trained)
-    weight = token_weight(batch, learns, batch.step_index)
-    return weighted_loss(batch, advantage, learns, weight, logp)
+def learns(batch: Batch, trained: Tensor) -> Tensor:
+    """The token enters the loss: it is unmasked, its row is trained and kept a
+    transition, and it is not rejected as too far off policy. bool [R, T]."""
+    return learning_tokens(batch, trained) & ~rejected(batch)
 
 
 def learning_tokens(batch: Batch, trained: Tensor) -> Tensor:
-    """The token enters the loss: it is unmasked, its row is trained and
-    kept a transition. bool [R, T]."""
+    """The token is unmasked, its row is trained and kept a transition.
+    bool [R, T]."""
     rows = trained & (batch.kept_steps > 0)
     return batch.mask & rows[:, None]
+
+
+def rejected(batch: Batch) -> Tensor:
+    """`off_policy` is reject, and the token's ratio to the engine that sampled
+    it is outside. bool [R, T]."""
+    s = batch.settings
+    if s.off_policy != "reject":
+        return torch.zeros_like(batch.mask)
+    old = batch.logp if batch.old_logp is None else batch.old_logp
+    ratio = (old - batch.behaviour_logp).exp()
+    return (ratio < s.off_policy_low) | (ratio > s.off_policy_cap)
+
+
+# The policy's part
+
+
+def log_ratio(batch: Batch, learns: Tensor, logp: Tensor) -> Tensor:
+    """Log-ratio of the policy to its anchor, by token or row. float [R, T]."""
+    return by_level(batch, learns, logp - anchor(batch, learns, logp))
+
+
+def anchor(batch: Batch, learns: Tensor, logp: Tensor) -> Tensor:
+    """The policy as it was when the update began, a constant: `old_logp`, or
+    without it logp itself. float [R, T]."""
+    if batch.old_logp is None:
+        return logp.detach()
+    return torch.where(learns, batch.old_logp, 0)
+
+
+def by_level(batch: Batch, learns: Tensor, gap: Tensor) -> Tensor:
+    """The gap by token, or its mean over the row's learning tokens, by
+    `settings.ratio`. float [R, T]."""
+    if batch.settings.ratio == "token":
+        return gap
+    mean = gap.sum(-1) / learns.sum(-1).clamp(min=1)
+    return mean[:, None].expand(gap.shape)
+
+
+def surrogate(
+    batch: Batch, advantage: Tensor, log_ratio: Tensor, logp: Tensor
+) -> Tensor:
+    """The policy's loss at a token, by `settings.surrogate`. `advantage` is
+    float [R, T], 0 where a token does not learn. float [R, T]."""
+    s = batch.settings
+    if s.surrogate == "reinforce":
+        return -advantage * logp
+    if s.surrogate == "cispo":
+        return -log_ratio.exp().clamp(max=s.clip_high).detach() * advantage * logp
+    return clipped(batch, advantage, log_ratio.exp())
+
+
+def clipped(batch: Batch, advantage: Tensor, ratio: Tensor) -> Tensor:
+    """-min(ratio * advantage, clip(ratio) * advantage), and with `dual_clip`
+    at most dual_clip * -advantage where the advantage is negative.
+    float [R, T]."""
+    s = batch.settings
+    held = ratio.clamp(1 - s.clip_low, 1 + s.clip_high)
+    loss = torch.maximum(-ratio * advantage, -held * advantage)
+    if s.dual_clip is None:
+        return loss
+    return torch.where(advantage < 0, loss.minimum(-s.dual_clip * advantage), loss)
+
+
+def off_policy(batch: Batch, learns: Tensor, logp: Tensor) -> Tensor:
+    """How much a token counts for having been sampled by another engine, a
+    constant, by `settings.off_policy`. float [R, T]."""
+    return sampling_weight(batch, learns, anchor(batch, learns, logp))
+
+
+def sampling_weight(batch: Batch, learns: Tensor, policy: Tensor) -> Tensor:
+    """exp(policy - behaviour_logp), at most `off_policy_cap`, or 0 where it is
+    rejected; 1 where the setting is none. float [R, T]."""
+    s = batch.settings
+    if s.off_policy == "none":
+        return torch.ones_like(policy)
+    ratio = (policy - torch.where(learns, batch.behaviour_logp, 0)).exp()
+    if s.off_policy == "truncate":
+        return ratio.clamp(max=s.off_policy_cap)
+    return torch.where(rejected(batch), 0, ratio)
+
+
+# The KL's part
+
+
+def kl(batch: Batch, learns: Tensor, logp: Tensor) -> Tensor:
+    """Estimate of the KL to the reference at a token, which also counts that
+    the policy chose it where `kl_score` asks. float [R, T]."""
+    estimate = kl_estimate(batch, learns, logp)
+    if batch.settings.kl_score:
+        return estimate * (logp - logp.detach()).exp()
+    return estimate
+
+
+def kl_estimate(batch: Batch, learns: Tensor, logp: Tensor) -> Tensor:
+    """The estimate by `settings.kl_estimator`. float [R, T]."""
+    gap = torch.where(learns, batch.ref_logp, 0) - logp
+    kind = batch.settings.kl_estimator
+    if kind == "k1":
+        return -gap
+    return gap * gap / 2 if kind == "k2" else gap.exp() - gap - 1
+
+
+# How much a token counts, and the sum
+
+
+def weight(batch: Batch, learns: Tensor) -> Tensor:
+    """How much a token counts in its step's loss, by `settings.loss`.
+    float64 [R].
+
+    dapo takes the mean length of the generation's rows for that of the
+    step's, so that how a generation is cut into steps changes no weight.
+    """
+    if batch.settings.loss != "dapo":
+        return token_weight(batch, learns, batch.step_index)
+    generation = by_group(batch.generation_index, all_rows(batch))
+    step = by_step(batch, all_rows(batch))
+    share = step.at_rows(step.n).double() / generation.at_rows(generation.n)
+    return token_weight(batch, learns, batch.generation_index) / share
 
 
 def token_weight(batch: Batch, learns: Tensor, of: Tensor) -> Tensor:
@@ -76,7 +157,7 @@ def token_weight(batch: Batch, learns: Tensor, of: Tensor) -> Tensor:
     tokens before any row was left out, and not by `accumulation`.
     """
     s = batch.settings
-    sets = by_group(of, torch.ones(batch.rows, dtype=torch.bool))
+    sets = by_group(of, all_rows(batch))
     if s.loss == "dapo":
         share = sets.at_rows(sets.sum(batch.tokens)).clamp(min=1)
     elif s.loss == "bnpo":
@@ -91,21 +172,24 @@ def token_weight(batch: Batch, learns: Tensor, of: Tensor) -> Tensor:
     return 1 / share.double()
 
 
-def weighted_loss(
-    batch: Batch, advantage: Tensor, learns: Tensor, weight: Tensor, logp: Tensor
+class Loss(NamedTuple):
+    """The two parts of the loss, each float [S], one per step."""
+
+    policy: Tensor
+    kl: Tensor
+
+
+def summed(
+    batch: Batch, learns: Tensor, policy: Tensor, kl: Tensor | None, weight: Tensor
 ) -> Loss:
-    """Each step's sum over the tokens `learns`, bool [R, T], of the loss per
-    token times the row's `weight`, float [R]."""
-    weight = weight.to(logp.dtype)[:, None]
-    # Masked on the way in, since autograd turns 0 * NaN into NaN.
-    logp = torch.where(learns, logp, 0)
-    a = torch.where(learns, advantage[:, None], 0)
-    steps = by_step(batch, torch.ones(batch.rows, dtype=torch.bool))
-    rho = (logp - logp.detach()).exp()
-    policy = steps.sum((-rho * a * weight).sum(-1))[1:]
-    beta = batch.settings.beta
-    if beta == 0:
-        return Loss(policy, torch.zeros_like(policy))
-    gap = torch.where(learns, batch.ref_logp - logp, 0)
-    kl = beta * (gap.exp() - gap - 1) * weight
-    return Loss(policy, steps.sum(kl.sum(-1))[1:])
+    """Each step's sum over the tokens that learn of the policy's part and of beta
+    times the KL, float [R, T], times the row's weight."""
+    weight, steps = weight.to(policy.dtype)[:, None], by_step(batch, all_rows(batch))
+
+    def total(part: Tensor) -> Tensor:
+        return steps.sum(torch.where(learns, part * weight, 0).sum(-1))[1:]
+
+    sum_of_policy = total(policy)
+    if kl is None:
+        return Loss(sum_of_policy, torch.zeros_like(sum_of_policy))
+    return Loss(sum_of_policy, total(batch.settings.beta * kl))

@@ -1,13 +1,15 @@
-"""The order of the stages. One engine is one choice for each of them."""
+"""The order of the stages, in three chapters. One engine is one choice for each of
+them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
+from functools import cache, partial
 
 import torch
 from torch import Tensor
 
 from gradebook.core.batch import Batch
-from gradebook.engine import advantages, grouping, loss
+from gradebook.engine import advantages, grouping, loss, tokens
 
 Stage = Callable[..., Tensor]
 
@@ -24,6 +26,7 @@ class Engine:
     tensor([-0.5000,  0.5000], dtype=torch.float64)
     """
 
+    # Rows: from a reward to an advantage.
     score: Stage
     credited: Stage
     counted: Stage
@@ -33,11 +36,29 @@ class Engine:
     standardized: Stage
     advantage: Stage
     trained: Stage
-    loss: Callable[..., loss.Loss]
+    # Tokens: from a row's number to its tokens.
+    token_reward: Stage
+    token_return: Stage
+    token_advantage: Stage
+    # The loss, token by token.
+    learns: Stage
+    log_ratio: Stage
+    surrogate: Stage
+    off_policy: Stage
+    kl: Stage
+    weight: Stage
 
 
 STAGES = tuple(field.name for field in fields(Engine))
-"""The stages' names, in order: nine by row, then the loss."""
+"""The stages' names, in order."""
+CHAPTERS: Mapping[str, tuple[str, ...]] = {
+    "rows": STAGES[:9],
+    "tokens": STAGES[9:12],
+    "loss": STAGES[12:],
+}
+"""The stages of each chapter. The loss is computed with logp only."""
+SLOPES = ("log_ratio", "surrogate", "off_policy", "kl")
+"""The stages whose slope matters beside their value (`Trace.slope`)."""
 
 CORRECT = Engine(
     score=grouping.score,
@@ -48,14 +69,22 @@ CORRECT = Engine(
     scale=advantages.scale,
     standardized=advantages.standardized,
     advantage=advantages.advantage,
-    trained=loss.trained,
-    loss=loss.loss,
+    trained=grouping.trained,
+    token_reward=tokens.token_reward,
+    token_return=tokens.token_return,
+    token_advantage=tokens.token_advantage,
+    learns=loss.learns,
+    log_ratio=loss.log_ratio,
+    surrogate=loss.surrogate,
+    off_policy=loss.off_policy,
+    kl=loss.kl,
+    weight=loss.weight,
 )
 
 
 @dataclass(frozen=True, eq=False)
 class Trace:
-    """Every stage's result. Without logp, no loss and no gradient.
+    """Every stage's result. Without logp, nothing of the loss.
 
     A row that is not in its step (grouping.present) has NaN, false, group
     -1 and gradient 0; a step without any row left has loss 0.
@@ -63,6 +92,8 @@ class Trace:
     >>> trace = run(CORRECT, Batch(prompt=[0, 0, 1], reward=[1, 3, 8]))
     >>> trace.group.tolist(), trace.baseline.tolist()
     ([0, 0, 1], [2.0, 2.0, 8.0])
+    >>> trace.token_advantage.tolist()
+    [[-0.7070567837...], [0.7070567837...], [0.0]]
     """
 
     score: Tensor  # float [R]
@@ -74,11 +105,34 @@ class Trace:
     standardized: Tensor  # float [R]
     advantage: Tensor  # float [R]
     trained: Tensor  # bool [R]
+    tokens: Callable[[], Mapping[str, Tensor]]  # the second chapter, once it is read
+    learns: Tensor | None = None  # bool [R, T]
+    log_ratio: Tensor | None = None  # float [R, T]
+    surrogate: Tensor | None = None  # float [R, T]
+    off_policy: Tensor | None = None  # float [R, T]
+    kl: Tensor | None = None  # float [R, T]; None too where beta is 0
+    weight: Tensor | None = None  # float64 [R]
     loss: Tensor | None = None  # float scalar, the sum over steps
     policy_loss: Tensor | None = None  # float [S]
     kl_loss: Tensor | None = None  # float [S]
     policy_gradient: Tensor | None = None  # float [R, T]
     kl_gradient: Tensor | None = None  # float [R, T]
+    slopes: Callable[[], Mapping[str, Tensor]] = dict  # of SLOPES, once they are read
+
+    @property
+    def token_reward(self) -> Tensor:
+        """What each token is paid. float [R, T]."""
+        return self.tokens()["token_reward"]
+
+    @property
+    def token_return(self) -> Tensor:
+        """What each token is owed. float [R, T]."""
+        return self.tokens()["token_return"]
+
+    @property
+    def token_advantage(self) -> Tensor:
+        """What each token is trained with. float [R, T]."""
+        return self.tokens()["token_advantage"]
 
     @property
     def gradient(self) -> Tensor | None:
@@ -86,6 +140,11 @@ class Trace:
         if self.policy_gradient is None or self.kl_gradient is None:
             return None
         return self.policy_gradient + self.kl_gradient
+
+    def slope(self, stage: str) -> Tensor | None:
+        """How the sum of a stage in SLOPES changes with each token's logp, float
+        [R, T]; None for other stages, and where the stage did not run."""
+        return self.slopes().get(stage)
 
 
 def run(engine: Engine, batch: Batch) -> Trace:
@@ -113,35 +172,95 @@ def _stages(engine: Engine, batch: Batch) -> Trace:
     standardized = engine.standardized(score, credited, baseline, scale)
     advantage = engine.advantage(batch, standardized, credited)
     trained = engine.trained(batch, score, counted, group)
+    tokens = cache(partial(_tokens, engine, batch, advantage, credited))
     rows = score, credited, counted, group, baseline, scale, standardized, advantage
-    if batch.logp is None:
-        return Trace(*rows, trained)
-    logp = batch.logp.detach().clone().requires_grad_()
+    trace = Trace(*rows, trained, tokens)
+    if batch.settings.credit != "row":
+        tokens()  # it may raise
+    return trace if batch.logp is None else _with_loss(engine, batch, trace)
+
+
+def _tokens(
+    engine: Engine, batch: Batch, advantage: Tensor, credited: Tensor
+) -> Mapping[str, Tensor]:
+    token_reward = engine.token_reward(batch, advantage)
+    token_return = engine.token_return(batch, advantage, token_reward)
+    token_advantage = engine.token_advantage(batch, token_return, credited)
+    return {
+        "token_reward": token_reward,
+        "token_return": token_return,
+        "token_advantage": token_advantage,
+    }
+
+
+def _with_loss(engine: Engine, batch: Batch, trace: Trace) -> Trace:
+    policy = batch.logp.detach().clone().requires_grad_()
+    beta, kl = batch.settings.beta, None
     with torch.enable_grad():
-        parts = engine.loss(batch, advantage, trained, logp)
-        gradients = [
-            torch.autograd.grad(part.sum(), logp, retain_graph=True)[0]
-            if part.requires_grad
-            else torch.zeros_like(logp)
-            for part in parts
-        ]
-    policy, kl = (part.detach() for part in parts)
-    return Trace(*rows, trained, (policy + kl).sum(), policy, kl, *gradients)
+        learns = engine.learns(batch, trace.trained)
+        logp = torch.where(learns, policy, 0)
+        advantage = torch.where(learns, trace.token_advantage, 0)
+        log_ratio = engine.log_ratio(batch, learns, logp)
+        surrogate = engine.surrogate(batch, advantage, log_ratio, logp)
+        off_policy = engine.off_policy(batch, learns, logp)
+        if beta:
+            kl = engine.kl(batch, learns, logp)
+        weight = engine.weight(batch, learns)
+        parts = loss.summed(batch, learns, surrogate * off_policy, kl, weight)
+        gradients = [_slope(part, policy) for part in parts]
+    of_policy, of_kl = (part.detach() for part in parts)
+    stages = {"log_ratio": log_ratio, "surrogate": surrogate, "off_policy": off_policy}
+    stages |= {} if kl is None else {"kl": kl}
+    return replace(
+        trace,
+        **{name: value.detach() for name, value in stages.items()},
+        learns=learns,
+        weight=weight,
+        loss=(of_policy + of_kl).sum(),
+        policy_loss=of_policy,
+        kl_loss=of_kl,
+        policy_gradient=gradients[0],
+        kl_gradient=gradients[1],
+        slopes=cache(lambda: {n: _slope(v, policy) for n, v in stages.items()}),
+    )
+
+
+def _slope(values: Tensor, logp: Tensor) -> Tensor:
+    """d sum of the values / d logp. float [R, T]."""
+    if not values.requires_grad:
+        return torch.zeros_like(logp)
+    return torch.autograd.grad(values.sum(), logp, retain_graph=True)[0]
+
+
+GRADIENTS = ("policy_gradient", "kl_gradient")
 
 
 def _put_back(trace: Trace, batch: Batch, keep: Tensor, kept: Batch) -> Trace:
     """A trace of the kept rows, spread over all rows, with the losses in the whole
     batch's order of steps, 0 for a step that lost every row."""
-    wide: dict[str, Tensor] = {}
-    for name in (*STAGES[:-1], "policy_gradient", "kl_gradient"):
-        value = getattr(trace, name)
-        if value is not None:
-            number = value.is_floating_point() and not name.endswith("gradient")
-            absent = -1 if name == "group" else torch.nan if number else 0
-            wide[name] = value.new_full((batch.rows, *value.shape[1:]), absent)
-            wide[name][keep] = value
+
+    def wide(values: Mapping[str, Tensor], zero: bool = False) -> dict[str, Tensor]:
+        spread = {}
+        for name, value in values.items():
+            absent = torch.nan if value.is_floating_point() and not zero else 0
+            absent = -1 if name == "group" else absent
+            spread[name] = value.new_full((batch.rows, *value.shape[1:]), absent)
+            spread[name][keep] = value
+        return spread
+
+    def there(names: tuple[str, ...]) -> dict[str, Tensor]:
+        named = {name: getattr(trace, name) for name in names}
+        return {name: value for name, value in named.items() if value is not None}
+
+    later = {
+        "tokens": cache(lambda: wide(trace.tokens())),
+        "slopes": cache(lambda: wide(trace.slopes(), zero=True)),
+    }
+    by_row = wide(there((*CHAPTERS["rows"], *CHAPTERS["loss"])))
+    gradients = wide(there(GRADIENTS), zero=True)
     step = batch.step_index[keep]
-    for name in ("policy_loss", "kl_loss") if trace.loss is not None else ():
-        wide[name] = getattr(trace, name).new_zeros(batch.step_count)
-        wide[name][step] = getattr(trace, name)[kept.step_index]
-    return replace(trace, **wide)
+    of_step = there(("policy_loss", "kl_loss"))
+    for name, value in of_step.items():
+        of_step[name] = value.new_zeros(batch.step_count)
+        of_step[name][step] = value[kept.step_index]
+    return replace(trace, **by_row, **gradients, **of_step, **later)

@@ -9,6 +9,9 @@ from torch import Tensor
 
 from gradebook.core.batch import Batch
 
+FLAT = 1e-8
+"""A spread of at most this is zero (torch.isclose, as TRL tests it)."""
+
 
 @dataclass(frozen=True, eq=False)
 class Segments:
@@ -60,6 +63,11 @@ class Segments:
 def by_group(group: Tensor, counted: Tensor) -> Segments:
     """Group -1 is in no segment."""
     return Segments(group + 1, counted)
+
+
+def all_rows(batch: Batch) -> Tensor:
+    """True for every row. bool [R]."""
+    return torch.ones(batch.rows, dtype=torch.bool)
 
 
 def by_step(batch: Batch, counted: Tensor) -> Segments:

@@ -7,6 +7,7 @@ from torch import Tensor
 
 from gradebook.analysis.comparison import ROW_STAGES, compared
 from gradebook.cases.state import State
+from gradebook.core.batch import PER_TOKEN
 from gradebook.core.columns import of_kind
 from gradebook.core.lazy_pandas import pd
 
@@ -26,14 +27,19 @@ def csv_file(state: State) -> str:
     per_token = of_kind("tokens", "list")
     columns |= {n: v for n, v in typed.items() if n not in (*columns, *per_token)}
     columns |= _by_token("t", batch.mask)
-    columns |= _by_token("logp_t", batch.logp) | _by_token("ref_logp_t", batch.ref_logp)
+    for name in PER_TOKEN:
+        columns |= _by_token(f"{name}_t", getattr(batch, name))
     sides = {"correct": comparison.correct, "faulty": comparison.faulty}
     for stage in ROW_STAGES:
         for side, trace in sides.items():
             columns[f"{side}_{stage}"] = getattr(trace, stage).tolist()
+    of_tokens = [s for s in comparison.stages if s not in ROW_STAGES and s != "weight"]
+    for name in (*of_tokens, "policy_gradient", "kl_gradient"):
+        for side, trace in sides.items():
+            columns |= _by_token(f"{side}_{name}_t", getattr(trace, name))
     for side, trace in sides.items():
-        columns |= _by_token(f"{side}_policy_gradient_t", trace.policy_gradient)
-        columns |= _by_token(f"{side}_kl_gradient_t", trace.kl_gradient)
+        if trace.weight is not None:
+            columns[f"{side}_weight"] = trace.weight.tolist()
         if trace.loss is not None:
             columns[f"{side}_loss_of_the_batch"] = float(trace.loss)
     return pd.DataFrame(columns).map(_safe).to_csv(index=False)

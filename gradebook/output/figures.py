@@ -58,24 +58,20 @@ def stage_figure(
     prompts: Sequence[str] = (),
 ) -> Figure:
     """A stage's result on each row, correct and faulty, with its digits. Flags stand
-    at no and yes, and groups at their number. The loss has three lines, itself and
-    its two parts. `row` is the selected one, -1 for none; `prompts` are as typed."""
+    at no and yes, and groups at their number; a stage of tokens has the sum over the
+    row's. `row` is the selected one, -1 for none; `prompts` are as typed."""
     whole = stage_panel(comparison, stage)
     rows = first_rows(whole, row)
     prompts = prompts or [str(p) for p in comparison.batch.prompt.tolist()]
-    digits, labels = 3, prompts
     numbers = [f"{'▸' * (number == row)}{number}" for number in rows]
-    if stage == "loss":
-        digits, numbers, labels = 6, [""] * 3, [*panels.PARTS_OF_LOSS.values()]
     left_out = len(whole.correct) - len(rows)
     title = f"{stage}: ● {names[0]}, ◇ {names[1]}"
     title += f"; {left_out} more rows are not drawn" if left_out else ""
     panel, beside = replace(whole.of(rows), title=title), []
     for a, b, differs in zip(panel.correct, panel.faulty, panel.differs):
-        texts = written(a, b, digits)
+        texts = written(a, b)
         beside.append(" → ".join(texts) if differs else texts[0])
-    labels = [labels[r] for r in rows]
-    return picture(panel, labels, numbers, beside, plot=NARROW)
+    return picture(panel, [prompts[r] for r in rows], numbers, beside, plot=NARROW)
 
 
 def first_rows(panel: Panel, row: int = -1) -> list[int]:
@@ -240,7 +236,15 @@ ASKS = {
     "standardized": "(score − baseline) / scale",
     "advantage": "the weight of the row's tokens",
     "trained": "do its tokens enter the loss?",
-    "loss": "summed over the tokens that are trained",
+    "token_reward": "what each token is paid",
+    "token_return": "what it is owed for what follows",
+    "token_advantage": "what it is trained with",
+    "learns": "does the token enter the loss?",
+    "log_ratio": "how far the policy is from its anchor",
+    "surrogate": "the policy's loss at the token",
+    "off_policy": "its weight, sampled by another engine",
+    "kl": "how far it is from the reference",
+    "weight": "how much the token counts",
 }
 """Stage -> what it computes, in a few words."""
 

@@ -6,15 +6,13 @@ from dataclasses import dataclass
 from itertools import compress
 from typing import Self
 
-from gradebook.analysis.comparison import Comparison
+from gradebook.analysis.comparison import Comparison, by_row
 from gradebook.core.formatting import flips, pair, plain, same, settled
 
 GRADIENT = "gradient"
 """The kind of picture for a case whose advantages agree."""
 SQUASHED = 30.0
 """Beyond this ratio of largest to typical value a linear axis hides rows."""
-PARTS_OF_LOSS = {"loss": "loss", "policy_loss": "policy", "kl_loss": "KL"}
-
 Result = float | bool | int
 
 
@@ -51,6 +49,8 @@ def panels(comparison: Comparison, kind: str = "") -> list[Panel]:
     batch, shown = comparison.batch, []
     agree = not comparison.differs("advantage").any()
     fields = {"advantage": "advantage"}
+    if agree and comparison.differs("token_advantage").any():
+        fields = {"advantage of tokens (sum over tokens)": "token_advantage"}
     if batch.logp is not None and (kind == GRADIENT if kind else agree):
         title = "{} part of the gradient (sum over tokens)"
         fields = {title.format("policy"): "policy_gradient"}
@@ -67,12 +67,9 @@ def panels(comparison: Comparison, kind: str = "") -> list[Panel]:
 
 
 def stage_panel(comparison: Comparison, stage: str) -> Panel:
-    """A stage's result on each row; of the loss, itself and its parts."""
+    """A stage's result on each row; of a stage of tokens the sum over the row's."""
     traces = comparison.correct, comparison.faulty
-    if stage == "loss":
-        sums = [[float(getattr(t, p).sum()) for p in PARTS_OF_LOSS] for t in traces]
-        return Panel(stage, sums[0], sums[1])
-    correct, faulty = (getattr(trace, stage).tolist() for trace in traces)
+    correct, faulty = (by_row(comparison.batch, t, stage).tolist() for t in traces)
     flipped = comparison.flips.tolist() if stage == "advantage" else ()
     return Panel(stage, correct, faulty, flipped)
 

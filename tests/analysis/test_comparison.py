@@ -6,7 +6,7 @@ import pytest
 
 import gradebook
 from gradebook import Batch, Settings
-from gradebook.analysis.comparison import compare, compared, push, row_weight, voters
+from gradebook.analysis.comparison import compare, compared, push, voters
 from gradebook.cases.state import start
 from gradebook.engine.pipeline import CORRECT, run
 
@@ -28,7 +28,7 @@ def test_the_report_of_partial_groups_flips_row_10_alone():
 
 def test_engines_may_differ_in_the_gradient_alone():
     report = both("zero_std_kl")
-    assert report.stages[-1] == "loss" and not report.agree
+    assert report.stages[-1] == "weight" and not report.agree
     assert not report.differs("advantage").any()
     assert report.differs("gradient").tolist() == [True, True, False, False]
     # bnpo: the loss is the same number, the gradient is not.
@@ -86,8 +86,8 @@ def test_a_piece_of_a_rollout_is_not_compared_with_its_own_rollout():
 )
 def test_the_weight_of_a_token_of_row_2(loss, correct, faulty):
     report = both("zero_std_kl", loss=loss)
-    assert row_weight(report.batch, report.correct, 2) == pytest.approx(correct)
-    assert row_weight(report.batch, report.faulty, 2) == pytest.approx(faulty)
+    assert float(report.correct.weight[2]) == pytest.approx(correct)
+    assert float(report.faulty.weight[2]) == pytest.approx(faulty)
 
 
 def test_in_an_evaluation_the_loss_weighs_the_first_row_of_each_prompt_alone():
@@ -95,8 +95,8 @@ def test_in_an_evaluation_the_loss_weighs_the_first_row_of_each_prompt_alone():
     each of the five 1 / 5."""
     state = start(gradebook.load("zero_std_kl"))
     report = compared(replace(state, settings=replace(state.settings, evaluation=True)))
-    assert row_weight(report.batch, report.faulty, 0) == pytest.approx(1 / 5)
-    assert row_weight(report.batch, report.faulty, 1) == 0
+    assert float(report.faulty.weight[0]) == pytest.approx(1 / 5)
+    assert report.faulty.weight[1].isnan() and not report.faulty.learns[1].any()
 
 
 def test_a_push_is_the_advantage_where_the_loss_is_a_mean_over_the_steps_tokens():

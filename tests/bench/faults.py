@@ -35,7 +35,7 @@ engine/grouping.py | return is_first(batch.rollout_index, credited) | return cre
 engine/grouping.py | return enough & is_first(batch.prompt_index, enough) | return enough | engine/test_engine.py
 engine/advantages.py | (variance + 1e-8).sqrt() | (variance + 1e-4).sqrt() | engine/test_engine.py
 engine/loss.py | (gap.exp() - gap - 1) | (gap.exp() - gap) | engine/test_loss.py
-engine/loss.py | s.skip_flat == "training" and s.evaluation | s.skip_flat == "training" | engine/test_loss.py
+engine/grouping.py | s.skip_flat == "training" and s.evaluation | s.skip_flat == "training" | engine/test_loss.py
 engine/loss.py | share = share * learns.sum(-1).clamp(min=1) | share = share * batch.mask.shape[-1] | engine/test_loss.py
 bugs/partial_groups.py | (batch.step_rows // size)[step] | (batch.step_rows // size + 1)[step] | bugs/test_bugs.py
 bugs/missing_parentheses.py | credited, score - baseline / scale | credited, (score - baseline) / scale | engine/test_golden.py

@@ -3,7 +3,7 @@ page. Two made-up bugs are dropped into a copy of the project, and are then
 complete in every place.
 
 `distinct_mean` sits in the stage baseline.
-`padded_loss` sits in the loss and leaves no trace in advantages.
+`padded_loss` sits in the weight of a token and leaves no trace in advantages.
 """
 
 import json
@@ -49,17 +49,15 @@ from __future__ import annotations
 from torch import Tensor
 
 from gradebook.core.batch import Batch
-from gradebook.engine.loss import Loss, learning_tokens, weighted_loss
 
 
-def loss(batch: Batch, advantage: Tensor, trained: Tensor, logp: Tensor) -> Loss:
-    """Each token weighs one over rows times width. float [..., S].
+def weight(batch: Batch, learns: Tensor) -> Tensor:
+    """Each token weighs one over rows times width. float64 [R].
 
     The trainer sees a loss that shrinks with the longest row.
     """
-    learns = learning_tokens(batch, trained)
     tokens = batch.step_rows[batch.step_index] * batch.mask.shape[-1]
-    return weighted_loss(batch, advantage, learns, 1 / tokens.double(), logp)
+    return 1 / tokens.double()
 '''
 
 SCENARIO = """\
@@ -275,7 +273,7 @@ def test_readmes_test_command_passes_beside_them(copy):
 
 
 def test_their_numbers_are_those_of_a_hand(told):
-    assert [told[name]["stage"] for name in BUGS] == ["baseline", "loss"]
+    assert [told[name]["stage"] for name in BUGS] == ["baseline", "weight"]
     correct, faulty = told["distinct_mean"]["advantages"]
     assert correct == pytest.approx([0.5, 0.5, 0.5, -1.5])
     assert faulty == pytest.approx([1, 1, 1, -1])
@@ -315,5 +313,5 @@ def test_plans_links_pages_home_and_sandbox_have_both(told):
         assert told[name]["link"] and told[name]["sandbox"]
         assert title in told["home"] and title in told[name]["page"]
     assert "groups.at_rows(groups.mean(score))" in told["distinct_mean"]["page"]
-    assert "weighted_loss" in told["padded_loss"]["page"]
-    assert "`baseline`, `loss`" in told["sandbox"]
+    assert "1 / tokens.double()" in told["padded_loss"]["page"]
+    assert "`baseline`, `weight`" in told["sandbox"]

@@ -50,7 +50,8 @@ def states(draw):
         elif key in AT_LEAST_ONE:
             changed[key] = draw(some.integers(1, 99))
         elif key != "bugs":
-            changed[key] = draw(some.floats(1e-9, 1e9))
+            most = 1e9 if KINDS[key].fits(1e9) else 1
+            changed[key] = draw(some.floats(1e-9, most))
     row = draw(some.integers(0, state.rows - 1))
     state = replace(state, settings=replace(state.settings, **changed), row=row)
     try:

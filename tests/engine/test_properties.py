@@ -43,7 +43,7 @@ def own_rollouts(rows, settings):
     return {**rows, "rollout": list(range(len(rows["reward"])))}
 
 
-BY_PLACE = ("group", "loss")
+BY_PLACE = ("group", "weight")
 """Stages whose bugs may look at a row's position."""
 UNORDERED = [n for n in REPLICAS if gradebook.bug(n).stage not in BY_PLACE]
 

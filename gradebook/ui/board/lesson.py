@@ -7,6 +7,7 @@ from itertools import zip_longest
 from typing import Any
 
 from gradebook.analysis import challenges
+from gradebook.analysis.comparison import by_row
 from gradebook.cases.case import OF_ENGINES, Agree, Bounds, Challenge, Differ
 from gradebook.cases.scenario import Scenario
 from gradebook.core.formatting import counted, minus, pair, plain, settled, signed
@@ -138,10 +139,9 @@ def path(draft: Draft, covered: bool) -> dict[str, Any]:
     engines = ("correct",) if covered else ("correct", "faulty")
     stages, parts = [], None
     for number, stage in enumerate(both.stages):
-        place, digits = (0, 5) if stage == "loss" else (row, 3)  # the step's loss
-        correct, faulty = (getattr(t, stage).reshape(-1)[place].item() for t in traces)
+        correct, faulty = (by_row(both.batch, t, stage)[row].item() for t in traces)
         write = signed if stage in ("standardized", "advantage") else plain
-        texts = panels.written(correct, faulty, digits, write)
+        texts = panels.written(correct, faulty, write=write)
         if stage == "group":
             texts = _group(traces[0], row), _group(traces[1], row)
         stages.append({"name": stage, **dict(zip(engines, texts))})

@@ -29,7 +29,7 @@ from gradebook.core.batch import Batch
 from gradebook.core.columns import COLUMNS, number
 from gradebook.core.formatting import pair, settled
 from gradebook.core.vocabulary import BASELINES, NOTHING, STEP
-from gradebook.engine.pipeline import Trace
+from gradebook.engine.pipeline import CHAPTERS, Trace
 from gradebook.output import panels
 from gradebook.ui.parts.drafts import Draft
 
@@ -61,7 +61,7 @@ def view(
     rows, columns = len(table), [COLUMNS[name] for name in table.columns]
     is_drawn = batch.rows == rows  # else these are the results of other rows
     stages = {bug(name).stage for name in state.bugs}
-    say = "trained" if stages & {"trained", "loss"} else "counted"
+    say = "trained" if stages & {"trained", *CHAPTERS["loss"]} else "counted"
     say = "credited" if "credited" in stages else say
     scaled = not stages.isdisjoint(SCALED)
     axes = _axes(draft, kind, covered, places)

@@ -7,7 +7,7 @@ from typing import Any
 import streamlit as st
 
 from gradebook.analysis import law_check
-from gradebook.analysis.comparison import Comparison, influences, row_weight
+from gradebook.analysis.comparison import Comparison, influences
 from gradebook.analysis.formula import Line, first_sentence, worked
 from gradebook.analysis.laws import EIGHT
 from gradebook.analysis.shrink import shrink
@@ -18,7 +18,7 @@ from gradebook.core.lazy_pandas import pd
 from gradebook.engine.pipeline import CORRECT
 from gradebook.output.charts import map_figure
 from gradebook.output.figures import stage_figure
-from gradebook.output.panels import PARTS_OF_LOSS, stage_panel, written
+from gradebook.output.panels import stage_panel, written
 from gradebook.ui.parts import words
 from gradebook.ui.parts.drafts import Draft
 from gradebook.ui.parts.widget import chart, folded, markup, offered, table
@@ -76,9 +76,6 @@ def _numbers(draft: Draft, stage: str) -> None:
     panel, names = stage_panel(draft.comparison, stage), draft.scenario.engine_names
     head, digits, selected, body = ["row", "prompt"], 3, draft.state.row, []
     labels = [[str(row), prompt] for row, prompt in enumerate(draft.prompts)]
-    if stage == "loss":
-        head, digits, selected = [""], 6, -1
-        labels = [[part] for part in PARTS_OF_LOSS.values()]
     results = zip(labels, panel.correct, panel.faulty, panel.differs)
     for label, correct, faulty, differs in results:
         texts = written(correct, faulty, digits)
@@ -117,7 +114,6 @@ def _tokens(comparison: Comparison, row: int, names: tuple[str, str]) -> None:
         " −A × weight, the KL part is β (1 − exp(ref − logp)) × weight, with"
         f" β = {batch.settings.beta:g}. A row that is not trained has no gradient."
     )
-    weights = [plain(row_weight(batch, trace, row), 5) for trace in traces]
     fields = ("policy_gradient", "kl_gradient")
     parts = [getattr(trace, field) for field in fields for trace in traces]
     head = ["token", "ref − logp"]
@@ -128,7 +124,8 @@ def _tokens(comparison: Comparison, row: int, names: tuple[str, str]) -> None:
         if batch.ref_logp is not None:
             gap = signed(float((batch.ref_logp - batch.logp)[row, token]))
         numbers = [signed(settled(float(part[row, token])), 5) for part in parts]
-        body.append([f"t{token + 1}", gap, *numbers, *weights])
+        counts = (float(t.weight[row] * t.learns[row, token]) for t in traces)
+        body.append([f"t{token + 1}", gap, *numbers, *(plain(x, 5) for x in counts)])
     table(head, body, numbers=range(1, len(head)))
 
 

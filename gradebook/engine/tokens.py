@@ -1,0 +1,95 @@
+"""From a row's number to its tokens: what a token is paid, what it is owed for what
+follows, and what it is trained with.
+
+Under `credit` row every token has its row's number. Under to_go and gae the number is
+paid at the row's last unmasked token, and a sum from the end carries it to the others.
+"""
+
+import torch
+from torch import Tensor
+
+from gradebook.core.batch import Batch
+from gradebook.engine.advantages import enough_weight, whitening_root
+from gradebook.engine.segments import Segments
+
+
+def token_reward(batch: Batch, advantage: Tensor) -> Tensor:
+    """The row's number at its last unmasked token, less the price of the KL at
+    every unmasked one. float [R, T]."""
+    return paid(batch, advantage, batch.last_token, batch.mask)
+
+
+def paid(batch: Batch, advantage: Tensor, at: Tensor, charged: Tensor) -> Tensor:
+    """The row's number at its token `at`, int64 [R], -1 for none, less
+    `kl_in_reward` times logp - ref_logp at the tokens `charged`, bool [R, T].
+    A row without a number is paid 0. float [R, T]."""
+    reward = torch.zeros(batch.mask.shape, dtype=advantage.dtype)
+    rows = (at >= 0).nonzero().flatten()
+    reward[rows, at[rows]] = advantage.nan_to_num(0)[rows]
+    price = batch.settings.kl_in_reward
+    if price and batch.logp is not None:
+        reward = reward - price * torch.where(charged, batch.logp - batch.ref_logp, 0)
+    return reward
+
+
+def token_return(batch: Batch, advantage: Tensor, token_reward: Tensor) -> Tensor:
+    """What each token is owed, by `settings.credit`. float [R, T]."""
+    s = batch.settings
+    if s.credit == "row":
+        return advantage[:, None].expand(batch.mask.shape)
+    steps = batch.mask if s.clock == "written" else batch.response
+    return scanned(batch, token_reward, values(batch, steps), steps)
+
+
+def values(batch: Batch, known: Tensor) -> Tensor:
+    """What the critic says at the tokens `known`, bool [R, T], else 0; 0
+    everywhere without a critic, or where `credit` reads none. float [R, T]."""
+    if batch.value is None or batch.settings.credit != "gae":
+        return torch.zeros(batch.mask.shape, dtype=batch.reward.dtype)
+    return torch.where(known, batch.value, 0)
+
+
+def scanned(
+    batch: Batch, reward: Tensor, value: Tensor, steps: Tensor, carries: bool = True
+) -> Tensor:
+    """From the last token to the first, at the tokens `steps`, bool [R, T]:
+    reward + gamma * next value - value + gamma * lambda * what came after.
+
+    A token that is no step has 0. It passes on what came after it, or with
+    `carries` false ends it. Lambda is 1 but for gae. float [R, T].
+    """
+    s = batch.settings
+    fades = s.gamma * (s.lam if s.credit == "gae" else 1.0)
+    owed = torch.zeros_like(reward)
+    after, ahead = reward.new_zeros(batch.rows), value.new_zeros(batch.rows)
+    for t in reversed(range(reward.shape[-1])):
+        surprise = reward[:, t] + s.gamma * ahead - value[:, t]
+        owed[:, t] = torch.where(steps[:, t], surprise + fades * after, 0)
+        after = torch.where(steps[:, t], owed[:, t], after * carries)
+        ahead = torch.where(steps[:, t], value[:, t], ahead * carries)
+    return owed
+
+
+def token_advantage(batch: Batch, token_return: Tensor, credited: Tensor) -> Tensor:
+    """What each token is owed, 0 where it is masked. Under to_go and gae
+    whitened where the estimator asks, and 0 on rows without credit.
+    float [R, T]."""
+    if batch.settings.credit == "row":
+        return torch.where(batch.mask, token_return, 0)
+    earns = batch.mask & (credited & (batch.kept_steps > 0))[:, None]
+    if batch.settings.whiten_tokens:
+        token_return = whitened(batch, token_return, earns)
+    return torch.where(earns, token_return, 0)
+
+
+def whitened(batch: Batch, values: Tensor, earns: Tensor) -> Tensor:
+    """`(values - mean) / sqrt(variance + 1e-8)` over the tokens `earns`, bool
+    [R, T], of the step, whatever `whiten_over` says. float [R, T]. Raises
+    GradebookError for too few."""
+    enough_weight(batch, earns.any(-1), batch.tokens)
+    step = batch.step_index[:, None].expand(values.shape)
+    sets, flat = Segments(step.flatten() + 1, earns.flatten()), values.flatten()
+    left = (sets.n - batch.settings.whiten_ddof).clamp(min=1)
+    deviation = whitening_root(batch, sets.squares(flat) / left)
+    centred = flat - sets.at_rows(sets.mean(flat))
+    return (centred / sets.at_rows(deviation)).reshape(values.shape)
