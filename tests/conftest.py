@@ -297,7 +297,7 @@ def visit():
 @pytest.fixture(scope="session")
 def numbers():
     """What the board of a case has to draw, by the library alone: [correct, faulty]
-    for each panel, a number a row. `numbers("rejected_rows", eps=0.5)`"""
+    for each panel, a number per row. `numbers("rejected_rows", eps=0.5)`"""
 
     def run(case, **settings):
         scenario = gradebook.load(case)

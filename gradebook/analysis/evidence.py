@@ -62,7 +62,7 @@ SHOWN = (*STAGES, "loss", "gradient", "kl_gradient", *OF_STEP, *FORMULAS)
 
 def numbers(evidence: Evidence, batch: Batch) -> Tensor:
     """The evidence's numbers where the report's batch is `batch`: float or int64, one
-    a row, one a token, or one. Raises GradebookError if the engine cannot compute
+    per row, one per token, or one. Raises GradebookError if the engine cannot compute
     them, and for what evidence cannot show."""
     batch, show = evidence.batch(batch), choice(evidence.show, SHOWN, "show")
     if show in FORMULAS:

@@ -281,7 +281,7 @@ def micro_batch(step: Step, settings: Settings) -> Changes:
 
 def tried(law: Law, values: Values, steps: list, settings: Settings) -> Iterator:
     """Each change of the steps that a law asks about, with its numbers (`compared`).
-    `values` gives a number or a list of numbers a row; nothing if it cannot."""
+    `values` gives a number or a list of numbers per row; nothing if it cannot."""
     for step in steps:
         changes = list(law(step, settings))
         before = dict(zip(due_of(step), values(step, settings) if changes else []))

@@ -139,7 +139,7 @@ class Table:
         for (row, name), value in cells.items():
             by_header = _by_header({name: value})
             if name == "mask" and len(by_header) != self.width:
-                expected = f"{self.width} flags, one a token"
+                expected = f"{self.width} flags, one per token"
                 raise refuse(expected, len(by_header), name, row)
             for header, cell in by_header.items():
                 columns.setdefault(header, list(self.cells[header]))[row] = cell

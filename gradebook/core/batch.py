@@ -19,7 +19,7 @@ from gradebook.core.settings import Settings
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Rollouts, one a row. Lists and tensors are both welcome.
+    """Rollouts, one per row. Lists and tensors are both welcome.
 
     prompt      int64 [R], or a list of R strings
     reward      float [R], finite; float32 stays float32, all else is float64

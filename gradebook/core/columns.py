@@ -23,7 +23,7 @@ class Column:
     """What is known about one column.
 
     Its kind is label, number, whole, index (a whole number that only tells rows
-    apart; a name in a log), flag, list (a number a token), tokens (a flag a token)
+    apart; a name in a log), flag, list (a number per token), tokens (a flag per token)
     or reason (why a response ended).
     """
 
@@ -246,7 +246,7 @@ def read(header: str, cell: Cell, width: int) -> Any:
             return READERS[kind](cell)
         typed = parts(cell)
         if width and len(typed) != width:
-            expected = f"{width} numbers separated by spaces, one a token"
+            expected = f"{width} numbers separated by spaces, one per token"
             raise refuse(expected, len(typed))
         return tuple(map(number, typed))
     except GradebookError as error:

@@ -1,4 +1,4 @@
-"""`check_log`: files in, a verdict out; `check`: whole steps in, a row a step out."""
+"""`check_log`: files in, a verdict out; `check`: whole steps in, a row per step out."""
 
 from __future__ import annotations
 
@@ -198,9 +198,9 @@ def check(
     places: int | None = None,
     declared: Mapping[str, Any] | None = None,
 ) -> pd.DataFrame:
-    """What each step's advantages are: one row a step.
+    """What each step's advantages are: one row per step.
 
-    `frame` has whole steps, one row a rollout, in the log's order. Names
+    `frame` has whole steps, one row per rollout, in the log's order. Names
     of columns are guessed; `columns` says otherwise ({"reward": "score"}).
     It may also be a recording, or a part of one (`Recording.split`), which
     says by itself what it holds and what was declared. `weights` are the reward

@@ -229,7 +229,7 @@ def step_rows(step: Any, arguments: Mapping[str, Any]) -> StepRows:
         choice(name, COLUMNS, name)
     for name in ("prompt", "reward", "advantage"):
         if name not in cells:
-            raise GradebookError(key=name, expected="a value a row", found="nothing")
+            raise GradebookError(key=name, expected="a value per row", found="nothing")
     if "mask" in cells and "length" in cells:
         raise GradebookError(key="length", expected="a mask or lengths", found="both")
     types = {}
@@ -273,7 +273,7 @@ def _floats(key: str, value: Any) -> tuple[Tensor, Any]:
 
 
 def _by_row(advantage: Tensor, mask: Tensor | None) -> tuple[Tensor, bool]:
-    """Advantages a token, [R, T], as one a row: the mean over the unmasked
+    """Advantages per token, [R, T], as one per row: the mean over the unmasked
     tokens, 0 for a row without any; and whether some row has several."""
     if mask is None or advantage.shape != mask.shape:
         masked = "a mask" if mask is None else f"the mask's shape {list(mask.shape)}"

@@ -264,7 +264,7 @@ apart."""
 
 
 def timeline_figure(frame: "pd.DataFrame", coloured: bool = True) -> Figure:
-    """One mark a step, on a symlog axis. `frame` has a line for each step: step,
+    """One mark per step, on a symlog axis. `frame` has a line for each step: step,
     verdict, correct_residual (the largest difference from the correct numbers) and
     flips. Marks follow the order of the lines."""
     frame = frame.reset_index(drop=True)

@@ -17,7 +17,7 @@ separators too, since some programs read a semicolon as one."""
 
 
 def csv_file(state: State) -> str:
-    """The batch and every stage of both engines, one row a rollout. An empty cell is
+    """The batch and every stage of both engines, one row per rollout. An empty cell is
     no value. Raises GradebookError if the batch cannot be read."""
     comparison, typed = compared(state), state.table.values()
     batch = comparison.batch

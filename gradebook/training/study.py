@@ -38,7 +38,7 @@ OPTIMIZERS: dict[str, tuple[str, Callable[..., optim.Optimizer], float]] = {
 @dataclass(frozen=True)
 class Conditions(Part):
     """What happens to rollouts between the policy and the trainer: shares of them are
-    lost, not scored (and get 0 as a filler), or cut into one row a token.
+    lost, not scored (and get 0 as a filler), or cut into one row per token.
 
     The sampler's logits may have noise of a standard deviation. A rollout whose
     sequence ratio is then outside [1/2, 2] is rejected: its whole mask is 0, and its

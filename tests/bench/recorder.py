@@ -3,7 +3,7 @@
     python tests/bench/recorder.py
 
 Prints the ratio of Recorder.step to DataFrame.to_parquet of the same columns,
-in seconds of CPU in one run. The aim is at most 0.5 with one advantage a row.
+in seconds of CPU in one run. The aim is at most 0.5 with one advantage per row.
 Advantages by token, of which the mean is written, are printed beside it.
 """
 

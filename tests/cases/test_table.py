@@ -59,7 +59,7 @@ NO_NUMBERS = {
     HUGE: ["1e400", "-1e400"],
 }
 NOTHING = ("", "   ", None)
-LISTED = "2 numbers separated by spaces, one a token"
+LISTED = "2 numbers separated by spaces, one per token"
 REFUSED = [
     *(("reward", cell, why, None) for why in NO_NUMBERS for cell in NO_NUMBERS[why]),
     *(("reward", cell, NUMBER, EMPTY) for cell in NOTHING),

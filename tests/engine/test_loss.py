@@ -150,7 +150,7 @@ def test_a_spread_of_at_most_1e_8_is_zero(std, kept, scale):
         (False, "always", 0.0073645),
         (False, "training", 0.0073645),
         (False, "never", 0.0122741),
-        # One row a prompt: every group is a lone row, so nothing is left.
+        # One row per prompt: every group is a lone row, so nothing is left.
         (True, "always", 0.0),
         (True, "training", 0.0122741),
         (True, "never", 0.0122741),

@@ -69,7 +69,7 @@ def test_a_json_array_and_a_table_of_columns_are_read():
 
 @pytest.mark.parametrize("kind", ["csv", "jsonl"])
 def test_lists_of_tokens_in_text_are_read(kind):
-    """As verl writes them: an advantage a token, the reward at the last."""
+    """As verl writes them: an advantage per token, the reward at the last."""
     log = made(steps=3)
     tokens = log["response_length"]
     log["advantages"] = [str([a] * n) for a, n in zip(log["advantage"], tokens)]

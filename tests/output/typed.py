@@ -40,7 +40,7 @@ def opened(name, **settings):
 
 
 def labelled(state, labels):
-    """The state with other prompt labels, one a row."""
+    """The state with other prompt labels, one per row."""
     cells = [labels[row % len(labels)] for row in range(state.rows)]
     return replace(state, table=Table.of_columns({"prompt": cells}, state.table.cells))
 

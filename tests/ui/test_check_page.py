@@ -61,7 +61,7 @@ def test_an_example_is_checked_by_one_click(page, example, head, bug):
     assert head in page.text
     assert "<td>12 of 12</td>" in page.text
     assert "✓" not in page.text
-    # One mark a step.
+    # One mark per step.
     (drawn,) = page.pictures
     assert sum(len(trace["x"]) for trace in drawn["data"]) == 12
     if bug:

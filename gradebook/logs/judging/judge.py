@@ -282,7 +282,7 @@ def _suspected(whole: Judgement, at: np.ndarray) -> Judgement | None:
 
 
 def framed(whole: Judgement) -> Judgement:
-    """The judgement with its steps: one row a step, and what is correct."""
+    """The judgement with its steps: one row per step, and what is correct."""
     candidates, steps = whole.candidates, whole.candidates.steps
     has_advantages = "advantage" in steps.has
     zero = steps.worst(np.nan_to_num(np.abs(steps.advantage), nan=1.0)) <= 1e-9

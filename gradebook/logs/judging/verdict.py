@@ -38,7 +38,7 @@ class Verdict:
     near          what comes nearest, where nothing fits
     unchecked     one line: the columns that would let more be checked
     broken        what was left out or is missing, the first hundred by place
-    frame         one row a step: what `check` gives
+    frame         one row per step: what `check` gives
     what_if       for a log without advantages: what `what_if` gives
     """
 

@@ -159,7 +159,7 @@ def _tile(name: str, following: str | None) -> str:
 
 @lru_cache(maxsize=256)
 def thumbnail(name: str, covered: bool) -> tuple[str, str]:
-    """A small picture of a bug's report, one line a row, as SVG, and what it
+    """A small picture of a bug's report, one line per row, as SVG, and what it
     shows in a sentence; nothing faulty while it is covered."""
     scenario = load(name)
     batch, kind = scenario.batch(), scenario.telltale.kind
