@@ -1,4 +1,4 @@
-"""Double normalization: GEM PR 113, on its main branch by default."""
+"""Double normalization: GEM PR 113, open; on if critic_type2 normalizes, too."""
 
 import torch
 from torch import Tensor
@@ -13,7 +13,9 @@ def advantage(batch: Batch, standardized: Tensor, credited: Tensor) -> Tensor:
     what `second_over` says.
 
     float [R]. The trainer sees advantages whose size depends on the
-    lengths of other episodes, and signal where every group is constant.
+    lengths of other episodes, signal where every group is constant, and
+    NaN where rounding leaves a variance below 0: it works in float32 and
+    has no floor for the variance.
     """
     a = whitened(batch, standardized, credited)
     over = batch.settings.second_over
@@ -21,7 +23,8 @@ def advantage(batch: Batch, standardized: Tensor, credited: Tensor) -> Tensor:
         return surviving(batch, a)
     each = torch.ones_like(batch.steps)
     weight = each if over == "rows" else getattr(batch, over)
-    m = weighted_mean(batch.step_index, a, weight)
-    v = weighted_mean(batch.step_index, a * a, weight) - m * m
-    a = (a - m) / (v.clamp(min=0).sqrt() + 1e-9)
+    x = a.float()
+    m = weighted_mean(batch.step_index, x, weight)
+    v = weighted_mean(batch.step_index, x * x, weight) - m * m
+    a = ((x - m) / (v.sqrt() + 1e-9)).to(a.dtype)
     return surviving(batch, a)

@@ -29,7 +29,7 @@ def test_double_normalization_acts_on_rows_without_credit():
         settings=ESTIMATORS["none"],
     )
     low, high = -math.sqrt(0.5), math.sqrt(2)
-    close(found.advantage, [low, low, high], 1e-8)
+    close(found.advantage, [low, low, high], 1e-6)  # the trainer works in float32
 
 
 # float32, size, and nothing at all
