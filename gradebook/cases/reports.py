@@ -142,6 +142,12 @@ class Report:
         return 0 if self.is_bug else 1
 
     @property
+    def complaint(self) -> str:
+        """What the reporter says is wrong."""
+        source = self.source
+        return source.complaint if isinstance(source, Scenario) else source.claim
+
+    @property
     def picture(self) -> str:
         """What the board shows, as Telltale.kind."""
         source = self.source

@@ -27,17 +27,8 @@ Control = Annotated[str, schema.one_of(*SETTINGS, "padded_width")]
 KINDS = ("shows", "face", "hides")
 """Shows the bug, another face of it, or hides it; in teaching order."""
 FROM_MAIN = (
-    *(
-        "mechanism",
-        "status",
-        "sources",
-        "affected",
-        "rule",
-        "controls",
-        "telltale",
-        "record",
-    ),
-    *("engine_names", "dispute", "kin", "lines", "drag"),
+    *("mechanism", "complaint", "status", "sources", "affected", "rule", "controls"),
+    *("telltale", "record", "engine_names", "dispute", "kin", "lines", "drag"),
 )
 """What a variant may leave to its bug's main file."""
 
@@ -98,6 +89,8 @@ class Scenario(Tracked, Case):
     mechanism  what the faulty engine does, in one sentence of at most 15 words,
                shown before the question; a variant has its bug's
     claim      one sentence that says what goes wrong, shown after it
+    complaint  the report as somebody who saw it in a run would write it, for the
+               game "Bug or not?"; a variant has its bug's
     also       bugs that are on together with `bug`: a combination
 
     Raises GradebookError when parts of it do not fit together.
@@ -125,6 +118,7 @@ class Scenario(Tracked, Case):
     kin: tuple[parts.Kin, ...] = ()
     teaser: str = ""
     mechanism: str = ""
+    complaint: str = ""
     also: Annotated[tuple[BugName, ...], schema.between(1)] = ()
     plan: schema.Lesson | None = None
     challenges: Annotated[tuple[parts.Challenge, ...], schema.between(1)] = ()

@@ -147,8 +147,8 @@ def asked(name: str) -> Step | None:
     """The step with the question of this name: of a case, a report of "Bug or not?",
     a training run, or of how a plan opens and closes. None if there is none."""
     if report := reports.named(name):
-        claim, truth = report.source.claim, report.truth
-        return Step("Bug or not?", ask=claim, choices=reports.CHOICES, answer=truth)
+        says, truth = report.complaint, report.truth
+        return Step("Bug or not?", ask=says, choices=reports.CHOICES, answer=truth)
     bug = name.removeprefix(TRAINING)
     if bug != name and bug in experimented():
         return _training(bug)

@@ -6,6 +6,7 @@ from difflib import SequenceMatcher
 import pytest
 
 import gradebook
+from gradebook.cases.reports import alarms
 from gradebook.cases.scenario import load, names, variants
 
 CHALLENGES = [
@@ -40,3 +41,22 @@ def test_a_wrong_choice_gets_a_correction(bug):
 def test_an_insight_is_not_its_hint(task):
     said = (task.insight.casefold(), task.hint.casefold())
     assert SequenceMatcher(None, *said).ratio() < 0.75, said
+
+
+REPORTS = {load(bug).name: load(bug) for bug in gradebook.BUGS}
+
+
+@pytest.mark.parametrize("name", REPORTS)
+def test_a_report_of_the_game_complains_and_does_not_explain(name):
+    """Real bugs are written as the false alarms are: by whoever saw it in a run."""
+    report = REPORTS[name]
+    assert report.complaint.endswith(".")
+    assert report.complaint.count(". ") <= 1
+    assert SequenceMatcher(None, report.complaint, report.claim).ratio() < 0.7
+    assert report.title.casefold() not in report.complaint.casefold()
+
+
+def test_the_length_of_a_report_does_not_say_whether_it_is_a_bug():
+    real = [len(report.complaint) for report in REPORTS.values()]
+    false = [len(alarm.claim) for alarm in alarms()]
+    assert abs(sum(real) / len(real) - sum(false) / len(false)) < 40

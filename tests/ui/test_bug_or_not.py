@@ -34,7 +34,7 @@ def test_a_whole_game_ends_with_the_score(visit):
         assert report.source.title in page.text
     assert page.address == {"v": "1", "seed": SEED}
     again = visit(PAGE, **page.address)
-    assert REPORTS[0].source.claim in again.text and "quiz-0" in again.buttons
+    assert REPORTS[0].complaint in again.text and "quiz-0" in again.buttons
     page.click("quiz-again")
     assert page.address["seed"] != SEED and "quiz-0" in page.buttons
 
@@ -46,7 +46,7 @@ def test_nothing_of_the_answer_is_sent_before_it(visit, report):
     hidden = [source.title, source.name, source.sources[0].label]
     hidden += [source.rule, source.prediction.why] if report.is_bug else []
     hidden += [] if report.is_bug else [source.lesson, source.verdict]
-    assert report.source.claim in page.text
+    assert report.complaint in page.text
     sent = str(page.app._tree).replace("\\", "")
     # The navigation names every bug, on every page.
     assert not [text for text in hidden if text in page.text + str(page.board)]

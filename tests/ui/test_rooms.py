@@ -293,7 +293,7 @@ def test_a_game_is_judged_report_by_report_and_the_result_counts_the_votes(at, r
         right, source = 0 if report.is_bug else 1, report.source
         settles = source.rule if report.is_bug else source.lesson
         for page in (lead, one.run()):
-            assert source.claim in page.text
+            assert report.complaint in page.text
             assert settles not in page.text and covered(page)
         one.click(f"quiz-{right}")
         if report.number < 2:
@@ -314,6 +314,6 @@ def test_followers_move_to_the_leads_page_and_others_stay(at):
     lead = at("the-lead", GAME, seed="FIRST")
     page, alone = at("a-follower"), at("alone", GAME, follows=False)
     assert page.app.title[0].value == "Bug or not?"
-    assert game("FIRST")[0].source.claim in page.text
+    assert game("FIRST")[0].complaint in page.text
     lead.go(Q)
     assert "You play alone here" in alone.run().text and "quiz-0" in alone.buttons

@@ -116,7 +116,7 @@ def test_the_results_as_csv_and_handout(led, room):
     taken = {f"take-gradebook-class.{kind}" for kind in ("csv", "html")}
     assert taken <= {e.key for e in led.app.get("download_button")}
     for report in reports:
-        told = lines[lines["question"] == report.source.claim]
+        told = lines[lines["question"] == report.complaint]
         judged = {line[1]: line[2:] for line in told.values.tolist()}
         right = "A bug" if report.is_bug else "Not a bug"
         assert judged["Not a bug"][0] == 1 and judged[right][1] == "yes"

@@ -98,12 +98,12 @@ def _report(game: Quiz, standing: Standing | None) -> None:
     elif alone:
         st.markdown(
             "Each report is about a trainer. Some describe a real bug, others"
-            " only look like one. Judge each by its claim and its batch."
+            " only look like one. Judge each by what it says and by its batch."
         )
     st.markdown(f"**Report {game.at + 1} of {len(game.reports)}**{so_far}")
     with st.container(key="predict-report"):
-        teaser, claim = map(words.plain, (report.source.teaser, report.source.claim))
-        st.markdown(f"{teaser}  \n**The report says:** {claim}")
+        scene, says = map(words.plain, (report.source.teaser, report.complaint))
+        st.markdown(f"{scene}  \n**The report says:** {says}")
         if not answered and not standing.leads:
             st.markdown("**Is that a bug?**")
             vote = partial(seat.act, "vote", report.question)
