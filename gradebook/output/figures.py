@@ -23,6 +23,7 @@ from gradebook.core.batch import Batch
 from gradebook.core.formatting import settled, short, signed
 from gradebook.engine.pipeline import CORRECT, run
 from gradebook.output import panels
+from gradebook.output.axes import Axis, unit_of
 from gradebook.output.panels import Panel, stage_panel, telling, written
 from gradebook.output.rendering import rendered
 
@@ -88,16 +89,18 @@ def picture(
     beside: Sequence[str] = (),
     lines: Sequence[str] = (),
     plot: int = PLOT,
+    axis: Axis | None = None,
 ) -> Figure:
     """A panel as SVG: a circle and a diamond on each row over a zero line, with a
     thick connector and the word FLIP on a flip. `numbers` are the rows' own, where
     they are not 0, 1, 2, ..; `beside` stands at their right, `lines` below all;
-    `plot` is the plot's width in pixels."""
+    `plot` is the plot's width in pixels, `axis` another one than fits the values."""
     zero = type(panel.correct[0])() if panel.correct else 0.0
     values = [zero, *panel.finite]
-    x = _axis(panel, min(values), max(values), LEFT + 12, LEFT + plot - 12)
+    axis = axis or Axis(min(values), max(values), unit_of(values))
+    x = _places(axis, LEFT + 12, LEFT + plot - 12)
     ticks: dict[float, str] = {}
-    for value in (zero, min(values), max(values)):
+    for value in (zero, axis.low, axis.high):
         if all(abs(x(value) - place) > 45 for place in ticks):
             ticks[x(value)] = written(value, value, digits=4, write=short)[0]
     rows, shaded = _marks(panel, x, ROW), False
@@ -132,7 +135,7 @@ def thumbnail(panel: Panel, width: int, height: int) -> Figure:
     """A panel as a small SVG without words, 0 in its middle."""
     reach = max(map(abs, panel.finite), default=0.0)
     gap = (height - EDGE) / max(len(panel.correct), 1)
-    x = _axis(panel, -reach, reach, EDGE, width - EDGE)
+    x = _places(Axis(-reach, reach, unit_of(panel.finite)), EDGE, width - EDGE)
     svg = rendered(
         "rows.svg.jinja",
         title="",
@@ -148,14 +151,11 @@ def thumbnail(panel: Panel, width: int, height: int) -> Figure:
     return Figure(svg)
 
 
-def _axis(
-    panel: Panel, low: float, high: float, left: float, right: float
-) -> Callable[[float], float]:
-    scale = panels.symlog if panels.squashes(panel) else float
-    start, reach = scale(low), scale(high) - scale(low)
+def _places(axis: Axis, left: float, right: float) -> Callable[[float], float]:
+    """Where a value stands, in pixels; one beyond an end stands at the end."""
 
     def x(value: float) -> float:
-        share = (scale(settled(value)) - start) / reach if reach else 0.5
+        share = min(max(axis.share(settled(value)), 0.0), 1.0)
         return round(left + (right - left) * share, 1)
 
     return x

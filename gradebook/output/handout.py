@@ -8,8 +8,9 @@ from gradebook.analysis.comparison import compare
 from gradebook.analysis.formula import beside, first_sentence, worked
 from gradebook.cases.scenario import bug, load
 from gradebook.core.formatting import minus, pair
+from gradebook.output.axes import unit_of
 from gradebook.output.figures import picture
-from gradebook.output.panels import panels, squashes, telling
+from gradebook.output.panels import panels, telling
 from gradebook.output.rendering import rendered
 
 
@@ -36,7 +37,7 @@ def handout(bug_name: str) -> str:
         body=body,
         numbers=[len(columns) + 1, len(columns) + 2],
         title=panel.title,
-        symlog=any(map(squashes, shown)),
+        bent=any(unit_of(panel.finite) for panel in shown),
         pictures=[Markup(picture(panel, columns["prompt"])) for panel in shown],
         worked=worked(comparison, row),
         says=[first_sentence(f) for f in (record.correct, record.faulty)],

@@ -7,12 +7,11 @@ from itertools import compress
 from typing import Self
 
 from gradebook.analysis.comparison import Comparison, by_row
-from gradebook.core.formatting import flips, pair, plain, same, settled
+from gradebook.core.formatting import flips, pair, plain, same
 
 GRADIENT = "gradient"
 """The kind of picture for a case whose advantages agree."""
-SQUASHED = 30.0
-"""Beyond this ratio of largest to typical value a linear axis hides rows."""
+
 Result = float | bool | int
 
 
@@ -94,12 +93,6 @@ def symlog(value: float) -> float:
     if not math.isfinite(value):
         return value
     return math.copysign(math.log10(1 + abs(value)), value)
-
-
-def squashes(panel: Panel) -> bool:
-    """Whether one value would make all others unreadable on a linear axis."""
-    sizes = sorted(abs(value) for value in panel.finite if settled(value))
-    return len(sizes) > 2 and sizes[-1] > SQUASHED * sizes[len(sizes) // 2]
 
 
 def telling(comparison: Comparison, kind: str = "") -> Panel:

@@ -147,15 +147,30 @@ def test_home_leads_to_a_bug_and_remembers_it(read):
 
 
 def test_a_drag_on_home_asks_the_server_for_nothing(read):
-    page = read("", HOME).page
+    reader = read("", HOME)
+    page, board = reader.page, reader.board
     hand = page.get_by_role("slider", name="Reward of row 3")
+    rows, policies = (
+        page.locator(".result-head").first,
+        page.locator(".result-head").last,
+    )
     expect(hand).to_have_attribute("aria-valuenow", "1.1")
-    expect(page.locator(".result-head").last).to_contain_text("0.003")
+    expect(policies).to_contain_text("0.003")
+    expect(rows).to_contain_text("pushes them down")
     sent = []
     page.on("request", lambda request: sent.append(request.url))
     hand.press("ArrowLeft")
+    expect(rows).to_contain_text("leaves them alone")
     hand.press("ArrowLeft")
     expect(hand).to_have_attribute("aria-valuenow", "0.9")
-    expect(page.locator(".result-head").last).to_contain_text("0.995")
-    expect(page.locator(".result-head").first).to_contain_text("pushes them up")
+    expect(policies).to_contain_text("0.995")
+    expect(rows).to_contain_text("pushes them up")
+    board.shows(faulty={0: 0.5, 1: 0.5, 2: 0.5})
+    # A hand moves it from stop to stop, as far as the last.
+    board.drag(3, 400)
+    expect(hand).to_have_attribute("aria-valuenow", "2")
+    board.shows(faulty={0: -0.5, 1: -0.5, 2: -0.5})
     assert sent == []
+    # Nothing else on this board can be edited.
+    expect(board.cell(0)).to_be_disabled()
+    expect(board.handle(0)).to_have_attribute("tabindex", "-1")

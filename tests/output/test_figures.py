@@ -14,6 +14,7 @@ from plotly.tools import return_figure_from_figure_or_data
 import gradebook
 from gradebook.analysis.comparison import Influences, compare, influences
 from gradebook.cases.scenario import names
+from gradebook.output.axes import bent, unit_of
 from gradebook.output.charts import (
     Ready,
     curves_figure,
@@ -22,7 +23,7 @@ from gradebook.output.charts import (
     timeline_figure,
 )
 from gradebook.output.figures import MOST, picture, rows_figure, stage_figure
-from gradebook.output.panels import Panel, squashes, stage_panel, symlog
+from gradebook.output.panels import Panel, stage_panel, symlog
 from gradebook.training.environments import MEASURES
 from gradebook.training.study import study
 
@@ -137,14 +138,21 @@ def test_symlog_keeps_sign_and_order(a, b):
         ([1, -1, 0, 1], [1, -1, 0.5, -2], False),
         ([0, 0], [-49.5, 0], False),
         ([1, 1, -40, 1], [1, 1, 1, 1], True),
-        ([1, 1, -29, 1], [1, 1, 1, 1], False),
+        ([1, 1, -11, 1], [1, 1, 1, 1], False),
         ([0.01, 1, 1, 1], [1, 1, 1, 1], False),
         ([1, 1, 1, NAN], [1, 1, INF, 1], False),
         ([], [], False),
     ],
 )
 def test_a_value_that_would_squash_the_others(correct, faulty, squashed):
-    assert squashes(Panel("advantage", correct, faulty)) == squashed
+    assert (unit_of([*correct, *faulty]) is not None) == squashed
+
+
+@given(st.floats(-1e12, 1e12), st.floats(-1e12, 1e12), st.sampled_from([1e-3, 1, 10]))
+def test_a_bent_axis_keeps_sign_and_order(a, b, unit):
+    assert bent(a, unit) * a >= 0 and bent(-a, unit) == -bent(a, unit)
+    if a < b:
+        assert bent(a, unit) <= bent(b, unit)
 
 
 # Plotly's charts

@@ -46,7 +46,7 @@ def test_rows_are_the_cells_as_typed_and_rewards_are_their_numbers():
         ["A", "1", "111"],
         ["A", "2", "111"],
     ]
-    assert data["rewards"] == [100, 1, 2]
+    assert data["handles"]["values"] == [100, 1, 2]
     assert data["tokens"] == 3
 
 
@@ -106,7 +106,7 @@ def test_a_bug_in_the_trained_rows_shows_the_gradients_parts():
 
 def test_a_small_reward_is_drawn_where_it_is():
     data = drawn("swapped_scale", reward(0, "3e-7"), reward(1, "1e-7"))
-    assert data["rewards"][:2] == [3e-7, 1e-7]
+    assert data["handles"]["values"][:2] == [3e-7, 1e-7]
 
 
 @pytest.mark.parametrize("name", BUGS)
@@ -229,7 +229,7 @@ def test_the_answer_to_an_edit_is_what_the_page_draws_next(visit):
     assert faulty[8:] == pytest.approx([-0.783341, 0.261114, 1.305569, -0.783341])
     assert found["rows"][11][1] == "0" and found["ack"] == 1
     drawn = page.run().board
-    assert drawn.pop("made") > found.pop("made")
+    assert drawn.pop("version") > found.pop("version")
     assert drawn == found
 
 
@@ -266,7 +266,7 @@ def test_a_message_that_is_no_edit_changes_nothing(visit, body):
     before = page.board
     status, text = posted(before["epoch"], body)
     found = json.loads(text)
-    assert status == 200 and found.pop("made") > before.pop("made")
+    assert status == 200 and found.pop("version") > before.pop("version")
     assert found == before
 
 

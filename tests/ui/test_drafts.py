@@ -9,8 +9,8 @@ from gradebook.analysis.comparison import compared
 from gradebook.cases.scenario import load, names
 from gradebook.cases.state import start
 from gradebook.core.formatting import settled
+from gradebook.output import axes
 from gradebook.ui import keys
-from gradebook.ui.board import view
 from gradebook.ui.parts import drafts
 from gradebook.ui.parts.drafts import LONGEST, SKIPPED, Guess, Progress
 
@@ -53,12 +53,12 @@ def test_no_two_keys_of_a_session_share_a_name():
     ],
 )
 def test_the_reach_before_the_answer(correct, places, due):
-    assert view.covered_reach(correct, places) == pytest.approx(due)
+    assert axes.covered_reach(correct, places) == pytest.approx(due)
 
 
 def test_the_axis_widens_only_for_a_value_beyond_it():
-    assert view.round_up([2, 1.5, -2]) == 2
-    assert view.round_up([2, -2.236]) == 2.5
+    assert axes.round_up([2, 1.5, -2]) == 2
+    assert axes.round_up([2, -2.236]) == 2.5
 
 
 def test_a_room_hides_an_answered_case_until_it_is_answered_in_the_room():
@@ -93,7 +93,7 @@ def test_a_guess_past_the_axis_is_a_choice_that_lies_there(name):
     case = load(name)
     question = case.prediction
     values = compared(start(case)).correct.advantage.nan_to_num().tolist()
-    end = view.covered_reach([settled(value) for value in values], question.places)
+    end = axes.covered_reach([settled(value) for value in values], question.places)
     place = question.places[question.answer]
     if abs(place) > end:
         past = math.copysign(1.07 * end, place)

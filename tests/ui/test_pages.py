@@ -178,13 +178,25 @@ def test_the_frame_turns_where_the_policy_dies():
     """Rows 0 to 2 earn 1. AReaL's score is 10 (reward - 0.5); with u the mean is
     (15 + score) / 4. Below 1 they lie half a deviation above it, above 1 below."""
     data = frame_data()
-    for stop in data["stops"]:
-        correct, faulty = stop["advantages"]
+    for stop, course in zip(data["stops"], data["right"]["stops"]):
+        (panel,) = stop["board"]["panels"]
+        correct, faulty = panel["engines"]
         assert correct[:4] == [0] * 4 and faulty[3] == 0
-        due = (stop["reward"] < 1) - (stop["reward"] > 1)
+        due = (stop["value"] < 1) - (stop["value"] > 1)
         assert faulty[:3] == pytest.approx([0.5 * due] * 3, abs=1e-3)
-        assert (stop["mean"][-1] > 900) == (stop["reward"] <= 1)
-    assert data["stops"][data["start"]]["reward"] == 1.1
+        assert (course["mean"][-1] > 900) == (stop["value"] <= 1)
+        assert stop["way"].startswith(
+            ("leaves", "pushes them up", "pushes them down")[due]
+        )
+    assert data["stops"][data["start"]]["value"] == 1.1
+
+
+def test_homes_axes_stand_while_its_reward_is_dragged():
+    boards = [stop["board"] for stop in frame_data()["stops"]]
+    axes = [board["handles"]["axis"] for board in boards]
+    assert all(axis == axes[0] for axis in axes)
+    assert axes[0]["low"] == 0 and axes[0]["high"] == 2
+    assert len({tuple(board["panels"][0]["reach"]) for board in boards}) == 1
 
 
 def test_a_flat_case_has_its_circles_on_the_zero_line():

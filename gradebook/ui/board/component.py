@@ -18,6 +18,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from streamlit.delta_generator import DeltaGenerator
 
 from gradebook.core.formatting import minus
+from gradebook.output.axes import Axis
 from gradebook.output.figures import picture as rows_picture
 from gradebook.output.panels import Panel
 from gradebook.ui import keys
@@ -71,7 +72,7 @@ def _data(draft: Draft) -> dict[str, Any]:
     """What the board shows now. Its number tells the browser which of two is newer."""
     with draft.lock:
         draft.channel.sent += 1
-        return draft.channel.board() | {"made": draft.channel.sent}
+        return draft.channel.board() | {"version": draft.channel.sent}
 
 
 def taken(draft: Draft, message: Any) -> dict[str, Any]:
@@ -99,7 +100,9 @@ def _drawn(draft: Draft, link: str) -> str:
     ]
     source = f"Gradebook, case {data['name']}: {link}"
     lines = (draft.scenario.title, data["summary"], source)
-    return rows_picture(panel, prompts, beside=beside, lines=lines)
+    reach = shown["reach"][1]
+    axis = Axis(-reach, reach, shown["unit"])
+    return rows_picture(panel, prompts, beside=beside, lines=lines, axis=axis)
 
 
 async def answer(request: Request) -> Response:

@@ -21,7 +21,8 @@ def lesson(draft: Draft[Scenario], progress: Progress) -> dict[str, Any]:
     scenario = draft.scenario
     covered, task = progress.covered(scenario.name), challenge(draft, progress)
     kind, places = scenario.telltale.kind, scenario.prediction.places
-    return view(draft, kind=kind, covered=covered, places=places) | {
+    shown = view(draft, kind=kind, covered=covered, places=places, lesson=True)
+    return shown | {
         "box": box(draft, None if covered else progress.guesses[scenario.name]),
         "challenge": {"count": task["count"]} if covered and task else task,
         "path": path(draft, covered),

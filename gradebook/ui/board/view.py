@@ -4,8 +4,9 @@ covered only the first is there, and no number depends on the other.
 
 columns   name, title, kind, help of each column of the table
 rows      the cells as typed, in the columns' order; a mask as '101'
-rewards   each reward as a number
-stood     the rewards of the case as it came, where rows are the same
+version   which of two is newer
+handles   what is dragged, on the left axis: its column, values, those of the case as
+          it came where rows are the same (before), and its axis
 lists     the selected row's lists of numbers, by column
 refused   {"3 reward": (text that cannot be read, why)}; it changed nothing
 panels    one axis each: title, engines (values), text, flips, differ, reach
@@ -31,6 +32,7 @@ from gradebook.core.formatting import pair, settled
 from gradebook.core.vocabulary import BASELINES, NOTHING, STEP
 from gradebook.engine.pipeline import CHAPTERS, Trace
 from gradebook.output import panels
+from gradebook.output.axes import covered_reach, of_inputs, round_up, unit_of
 from gradebook.ui.parts.drafts import Draft
 
 HOLLOW = {
@@ -45,13 +47,19 @@ with their baselines, and which rows count."""
 
 
 def view(
-    draft: Draft, *, kind: str, covered: bool, places: Sequence[float] = ()
+    draft: Draft,
+    *,
+    kind: str,
+    covered: bool,
+    places: Sequence[float] = (),
+    lesson: bool = False,
 ) -> dict[str, Any]:
     """The board's data, from the draft as it stands.
 
     kind     the tell-tale: GRADIENT shows the gradient's parts
     covered  True keeps everything faulty out
     places   where the question's choices lie on the axis of the result
+    lesson   there is a question: the reward axis stands while the answer comes
     """
     state, both = draft.state, draft.comparison
     table, row = state.table, state.row
@@ -74,6 +82,9 @@ def view(
         if draft.edited:
             summary += " The question is about the original batch."
     same_rows = draft.edited and came.rows == rows
+    causes = [_cause(batch, t, say, scaled) for t in traces] if is_drawn else []
+    before = came.reward.tolist() if same_rows else []
+    handles = _handles(table["reward"], before, causes[:1] if lesson else causes)
     refusals = [why for _, why in draft.refused.values()]
     data: dict[str, Any] = {
         "name": draft.scenario.name,
@@ -92,13 +103,12 @@ def view(
         "rows": _rows(draft, batch if is_drawn else None),
         "lists": {c.name: table[c.name][row] for c in columns if c.kind == "list"},
         "refused": dict(draft.refused),
-        "rewards": browser_numbers(map(number, table["reward"])),
-        "stood": browser_numbers(came.reward.tolist()) if same_rows else [],
+        "handles": handles,
         "panels": axes,
         "numbers": numbered,
         "baseline": BASELINES[batch.settings.baseline].short,
         "hollow": HOLLOW[say],
-        "causes": [_cause(batch, t, say, scaled) for t in traces] if is_drawn else [],
+        "causes": causes,
         "summary": summary,
     }
     if "advantage" in stages and is_drawn:
@@ -136,8 +146,30 @@ def _axes(
         start = covered_reach(map(settled, then.correct), places)
         drawn = chain(*axis["engines"], *axis.get("ghosts", ()))
         axis["reach"] = [start, round_up([start, *drawn])]
+        axis["unit"] = unit_of(chain(*engines))
         axes.append(axis)
     return axes
+
+
+def _handles(
+    typed: Sequence[str], before: Sequence[float], causes: Sequence[dict[str, Any]]
+) -> dict[str, Any]:
+    """The rewards as handles. Their axis holds the baselines, and the divisors as bars
+    from them."""
+    values, drawn = [number(cell) for cell in typed], [*before]
+    for cause in causes:
+        drawn += (at for at in cause["at"] if at is not None)
+        sizes = zip(cause["at"], cause.get("scale", ()))
+        drawn += ((at or 0) + size for at, size in sizes if size is not None)
+    axis = of_inputs(values, drawn)
+    return {
+        "column": "reward",
+        "title": "reward",
+        "columns": ["reward"],
+        "values": browser_numbers(values),
+        "before": browser_numbers(before),
+        "axis": {"low": axis.low, "high": axis.high, "unit": axis.unit},
+    }
 
 
 def browser_numbers(values: Iterable[float]) -> list[float | None]:
@@ -187,26 +219,3 @@ def _rows(draft: Draft, batch: Batch | None) -> list[list[Any]]:
         elif name == "eos" and draft.state.settings.eos_by_width and batch:
             columns[name] = batch.eos.tolist()
     return [list(row) for row in zip(*columns.values())]
-
-
-ROUND = (1, 1.5, 2, 2.5, 3, 4, 5, 7.5, 10)
-"""An axis of results, as far to the left as to the right of 0, ends at one of these
-times a power of ten."""
-HEADROOM = 1.5
-"""The reach before the answer, in sizes of the largest correct value."""
-FAR = 5
-"""A choice beyond so many reaches does not widen the axis."""
-
-
-def covered_reach(correct: Iterable[float], places: Iterable[float] = ()) -> float:
-    """The reach before the answer, with the choices that lie near."""
-    reach = round_up([HEADROOM * x for x in correct if math.isfinite(x)])
-    return round_up([reach, *(x for x in places if abs(x) <= FAR * reach)])
-
-
-def round_up(values: Iterable[float | None]) -> float:
-    """The least end of an axis that holds these values; 1 for none."""
-    size = max((abs(x) for x in values if x), default=0.0)
-    power = 10.0 ** math.floor(math.log10(size or 1))
-    ends = (float(f"{end * power:.3g}") for end in ROUND)
-    return next(end for end in ends if end >= size * (1 - 1e-9))

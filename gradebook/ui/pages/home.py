@@ -11,18 +11,20 @@ import torch
 
 from gradebook.analysis.comparison import Comparison, compare
 from gradebook.bugs import BUGS, swap
+from gradebook.cases.home_case import HomeCase, home_case
 from gradebook.cases.scenario import by_stage, load
-from gradebook.core.batch import Batch
 from gradebook.core.errors import GradebookError
+from gradebook.core.formatting import DUST
 from gradebook.engine.pipeline import CORRECT, run
 from gradebook.output import figures
 from gradebook.output.panels import summary, telling
 from gradebook.training.runs import shipped
-from gradebook.training.study import Run, study
-from gradebook.training.transformer.experiments import experiment, experimented
+from gradebook.training.study import Run
 from gradebook.ui.board.program import stub
+from gradebook.ui.board.view import view
 from gradebook.ui.parts import drafts
 from gradebook.ui.parts.address import next_bug, page_files
+from gradebook.ui.parts.drafts import Draft
 from gradebook.ui.parts.report import affected_bugs, last_seen
 from gradebook.ui.parts.widget import download, folded, markup
 from gradebook.ui.parts.words import safe
@@ -41,8 +43,6 @@ NOTE = (
     " Right: the policies are tables, not language models. They were trained in"
     " advance for 11 values of the reward (200 updates, Adam 0.05, 16 seeds).</p>"
 )
-HOME_BUG = experimented()[0]
-STOPS = [d.tables for d in experiment(HOME_BUG).doses if d.tables is not None]
 _mount = st.components.v2.component("gradebook_home", js=stub("home"))
 
 
@@ -76,35 +76,68 @@ def home() -> None:
 
 @cache
 def frame_data() -> dict[str, Any]:
-    """What the frame draws: advantages and curves, by the reward of row 3. A chance
-    of success is in thousandths; the correct curve is the same at every stop."""
+    """What the frame draws, at each stop of the dragged reward: the board on the left,
+    and on the right what becomes of two policies that train with it."""
+    case = home_case()
+    boards = [_board(case, stop) for stop in case.stops]
+    sides = [board["panels"][0]["text"] for board in boards]
+    values = [board["panels"][0]["engines"][1][case.told] for board in boards]
+    signs = [(value > DUST) - (value < -DUST) for value in values]
+    return {
+        "board": boards[0] | _same_axes(boards),
+        "start": case.stops.index(case.start),
+        "about": case.about,
+        "stops": [
+            {
+                "value": stop,
+                "board": {key: board[key] for key in ("rows", "causes", "summary")}
+                | _same_axes(boards, number),
+                "text": [side[case.told] for side in sides[number]],
+                "way": case.ways[signs[number] + 1],
+            }
+            for number, (stop, board) in enumerate(zip(case.stops, boards))
+        ],
+        "right": _curves(case),
+    }
+
+
+def _board(case: HomeCase, stop: float) -> dict[str, Any]:
+    """The board with this reward, on which nothing else can be edited."""
+    rows = case.rows.with_cells({(case.focus, "reward"): stop})
+    draft = Draft(replace(case, rows=rows))
+    columns = {"prompt": "prompt", "reward": "reward", "eos": "finished?"}
+    shown = view(draft, kind="advantage", covered=False)
+    return shown | {
+        "epoch": case.name,
+        "columns": [
+            [name, columns[name], kind, words]
+            for name, _, kind, words in shown["columns"]
+        ],
+        "fixed": {"line": case.focus, "values": list(case.stops)},
+    }
+
+
+def _same_axes(boards: list[dict[str, Any]], number: int = 0) -> dict[str, Any]:
+    """The handles and panels of a board on axes that hold those of all boards."""
+    board, axes = boards[number], [board["handles"]["axis"] for board in boards]
+    low, high = min(a["low"] for a in axes), max(a["high"] for a in axes)
+    reach = max(board["panels"][0]["reach"][1] for board in boards)
+    axis = {"low": low, "high": high, "unit": None}
+    panel = board["panels"][0] | {"reach": [reach, reach], "unit": None}
+    return {"handles": board["handles"] | {"axis": axis}, "panels": [panel]}
+
+
+def _curves(case: HomeCase) -> dict[str, Any]:
+    """The policies' curves at each stop. A chance of success is in thousandths; the
+    correct curve is the same at every stop."""
     stops: list[dict[str, Any]] = []
-    settings, eos = study(HOME_BUG).settings, [True, True, True, False, True, True]
-    for stop in STOPS:
-        rewards = [1.0, 1.0, 1.0, float(stop), 1.0, 0.0]
-        batch = Batch([0, 0, 0, 0, 1, 1], rewards, eos=eos, settings=settings)
-        both = compare(swap(HOME_BUG), batch)
-        curves = shipped()[Run(HOME_BUG, stop)]
+    for stop in case.stops:
+        curves = shipped()[Run(case.bug, stop)]
         thousandths = 1000 * torch.tensor(curves.values["success"])
         correct, faulty = thousandths.mean(-1).round().int().T.tolist()
-        stops.append(
-            {
-                "reward": stop,
-                "rewards": rewards,
-                "advantages": [
-                    [round(x, 4) for x in trace.advantage.tolist()]
-                    for trace in (both.correct, both.faulty)
-                ],
-                "seeds": thousandths[:, 1].round().int().T.tolist(),
-                "mean": faulty,
-            }
-        )
-    return {
-        "start": STOPS.index(1.1),  # right answers are pushed down
-        "stops": stops,
-        "updates": curves.updates,
-        "correct": correct,
-    }
+        seeds = thousandths[:, 1].round().int().T.tolist()
+        stops.append({"seeds": seeds, "mean": faulty})
+    return {"updates": curves.updates, "correct": correct, "stops": stops}
 
 
 def _index(following: str | None) -> str:
@@ -120,7 +153,8 @@ def _index(following: str | None) -> str:
     if following is not None:
         which = "next" if done else "first"
         ways[following] = f"Predict the {which} bug: {load(following).title}"
-    ways[HOME_BUG] = f"The bug in this picture: {load(HOME_BUG).title}"
+    bug = home_case().bug
+    ways[bug] = f"The bug in this picture: {load(bug).title}"
     ways["check"] = "Check your own run"
     return (
         f"{_links(ways)}{NOTE}"

@@ -5,8 +5,35 @@ const AGAIN = 1000; // ms until a server that is away is asked again
 const PATIENCE = 4000; // ms until a page that was not drawn is told again
 const AWAY =
   "The server is away. Votes and what you typed are kept. The page goes on when it is back.";
-const live = new WeakMap();
 
+/**
+ * @typedef {object} News  what the server says
+ * @property {string} have  what this answer knows, for the next question
+ * @property {string} said  the counts, as HTML
+ * @property {string} draw  another text: the page has to be drawn again
+ * @property {unknown} [reveal]  what the board shows after a reveal
+ * @property {number} within  seconds in which the pages of a room are drawn
+ * @property {string} asked  the address to ask
+ *
+ * @typedef {(name: string, value: unknown) => void} Send
+ *
+ * @typedef {object} Listener  one mounted component
+ * @property {HTMLElement} box
+ * @property {HTMLElement} away
+ * @property {News} data
+ * @property {Send} send
+ * @property {AbortController} stop
+ * @property {string} have
+ * @property {string} said
+ * @property {boolean} ahead  the board shows what the page does not
+ * @property {boolean} gone
+ * @property {number | undefined} later
+ */
+
+/** @type {WeakMap<ShadowRoot, Listener>} */
+const live = new WeakMap(); // by the element that Streamlit gives
+
+/** @param {Listener} own */
 async function listen(own) {
   while (!own.gone) {
     const { data, have } = own;
@@ -29,6 +56,10 @@ async function listen(own) {
   }
 }
 
+/**
+ * @param {Listener} own
+ * @param {News} now
+ */
 function hear(own, now) {
   own.have = now.have;
   if (now.said !== own.said) own.box.innerHTML = own.said = now.said;
@@ -43,21 +74,34 @@ function hear(own, now) {
   own.later = setTimeout(draw, 1000 * now.within * Math.random());
 }
 
-function begin(parent) {
+/**
+ * @param {ShadowRoot} parent
+ * @param {News} data
+ * @param {Send} send
+ * @returns {Listener}
+ */
+function begin(parent, data, send) {
   // The next session asks in which room this browser is.
   document.cookie = "gradebook-room=1; path=/; max-age=86400; samesite=lax";
-  const said = { hidden: true, role: "status", className: "gb-live", textContent: AWAY };
-  const away = Object.assign(document.createElement("p"), said);
-  return { box: parent.appendChild(document.createElement("div")), away: parent.appendChild(away) };
+  const look = { hidden: true, role: "status", className: "gb-live", textContent: AWAY };
+  const away = Object.assign(document.createElement("p"), look);
+  const box = document.createElement("div");
+  parent.append(box, away);
+  return {
+    ...{ box, away, data, send, later: undefined },
+    ...{ stop: new AbortController(), have: "", said: "", ahead: false, gone: false },
+  };
 }
 
+/** @param {{data: [News], parentElement: ShadowRoot, setStateValue: Send}} component */
 export default function ({ data: [data], parentElement, setStateValue }) {
   const known = live.get(parentElement);
-  const own = known ?? begin(parentElement);
+  const own = known ?? begin(parentElement, data, setStateValue);
   live.set(parentElement, own);
   own.send = setStateValue;
   own.data = data;
-  own.ahead = clearTimeout(own.later);
+  clearTimeout(own.later);
+  own.ahead = false;
   hear(own, data);
   if (!known) listen(own);
   else own.stop.abort(); // asks anew

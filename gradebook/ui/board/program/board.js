@@ -1,9 +1,11 @@
 // The board: the batch as a table and as a picture, in one.
 //
 // Python computes everything that is drawn (gradebook/ui/board/view.py says
-// what comes). This program draws it and sends what the learner does.
+// what comes). This program draws it and sends what the learner does. A part of
+// the board knows the board and the parts that it was given, and reaches for no
+// other.
 
-import { Axis, close, squashed } from "./scale.js";
+import { Axis, parsed, short } from "./scale.js";
 import { Box } from "./box.js";
 import { ChallengeLine } from "./challenge.js";
 import { Causes } from "./causes.js";
@@ -12,51 +14,79 @@ import { ends, layout, presenting } from "./layout.js";
 import { Foot } from "./foot.js";
 import { Glide } from "./glide.js";
 import { Guess } from "./guess.js";
-import { head } from "./head.js";
+import { Head, tickDistance } from "./head.js";
 import { html, Kept, remember, set, style, svg } from "./dom.js";
 import { keyboard } from "./keyboard.js";
+import { Legend } from "./legend.js";
+import { Lines } from "./lines.js";
 import { Marks } from "./marks.js";
+import { alike } from "./memo.js";
 import { Outbox } from "./messages.js";
 import { painting } from "./chips.js";
 import { Path } from "./path.js";
 import { restored } from "./refused.js";
 import { Reveal } from "./reveal.js";
-import { Rows } from "./rows.js";
+
+/** @import { Layout } from "./layout.js" */
+/** @import { AxisSpec, Data, Edit, Line, Message } from "./types.js" */
 
 const STEP = 240; // ms: undo, a flag, a row more or less
 const FOLLOW = 60; // ms: answers to a hand that moves or types
 const CALM = 300; // ms after which the rest of the page hears of a selection
 const WIDE = 1600; // px of a window in which the box stands beside the board
-const SHORT = 6; // rows of a board beside which the box is as high as the path, too
-const CHOSEN = new Map(); // the axis chosen by case and axis: linear, symlog
+const SHORT = 6; // lines of a board beside which the box is as high as the path, too
+const LONG = 128; // lines beyond which only those in sight are drawn
+/** @type {Map<string, "linear" | "symlog">} */
+const CHOSEN = new Map(); // the axis chosen by case and axis
+
+/**
+ * @typedef {object} Answer  to the page's question
+ * @property {number | null} choice
+ * @property {number | null} place
+ *
+ * @typedef {object} Server
+ * @property {(message: Message) => Promise<Data | null>} ask  what the board shows after
+ *   a message; null where the server is away
+ */
 
 export class Board {
-  constructor(root) {
+  /**
+   * @param {ShadowRoot} root
+   * @param {Server} server
+   * @param {Element | ShadowRoot} place  in which it is drawn
+   */
+  constructor(root, { ask }, place = root) {
     this.root = root;
-    this.outbox = new Outbox();
-    this.outbox.send = (message) => this.post(message);
-    this.outbox.settled = () => dispatchEvent(new Event("gradebook-settled"));
+    this.ask = ask;
+    /** @type {(answer: Answer & {epoch: string}) => void} */
+    this.tell = () => {}; // carries an answer to the page
+    this.outbox = new Outbox(
+      (message) => this.post(message),
+      () => dispatchEvent(new Event("gradebook-settled")),
+    );
     this.glide = new Glide();
-    this.held = null; // the row and value under the learner's hand
-    this.data = null;
-    this.build();
-    dragging(this);
-    painting(this);
-    keyboard(this);
+    /** @type {{line: number, value: number} | null} */
+    this.held = null; // the line and value under the learner's hand
+    /** @type {Answer | null} */
+    this.given = null; // an answer that the page has not taken yet
+    /** @type {Line[]} */
+    this.lines = [];
+    /** @type {number[]} */
+    this.bands = []; // lines of one prompt and step, or of one rollout, have one number
+    /** @type {string[]} */
+    this.pieces = []; // "first", "inner" or "last" of a bracket, or ""
+    this.selected = 0; // the line
+    this.asked = -1; // the line in question
+    /** @type {[number, number]} */
+    this.shown = [0, 0]; // the first line that is drawn, and the one after the last
+    this.next = 0;
+    /** @type {number | undefined} */
+    this.calm = undefined;
     this.width = 0; // to ask for it at each drawing would lay the page out
-    this.watch = new ResizeObserver(() => {
-      this.width = this.frame.clientWidth;
-      if (this.data) this.render(0);
-    });
-    this.watch.observe(this.frame);
-    this.news = ({ detail }) => this.revealed(detail);
-    addEventListener("gradebook-reveal", this.news);
-  }
 
-  build() {
-    style(this.root);
-    this.legend = html("div", { class: "legend" });
-    this.head = html("div", { class: "head", role: "row" });
+    style(root);
+    this.legend = new Legend();
+    this.head = new Head(this);
     this.under = svg("svg", { class: "under", "aria-hidden": "true" });
     this.over = svg("svg", { class: "over", "aria-hidden": "true" });
     this.list = html("div", { class: "rows", role: "rowgroup" });
@@ -65,62 +95,88 @@ export class Board {
     this.table = html(
       "div",
       { role: "table", "aria-label": "The batch" },
-      html("div", { role: "rowgroup", class: "top" }, this.head),
+      html("div", { role: "rowgroup", class: "top" }, this.head.element),
       this.scroll,
     );
     this.frame = html("div", { class: "frame" }, this.table);
-    this.bar = html("div", { class: "bar" }, this.legend);
+    this.bar = html("div", { class: "bar" }, this.legend.element);
     this.below = html("div", { class: "below" });
-    this.box = new Box(this);
-    this.challenge = new ChallengeLine(this);
-    this.path = new Path(this);
-    this.whole = html(
-      "div",
-      { class: "board" },
-      this.box.whole,
-      this.bar,
-      this.frame,
-      this.below,
-      this.path.whole,
-    );
-    this.root.replaceChildren(this.whole);
+    this.whole = html("div", { class: "board" });
     this.grid = svg("g", { class: "grid" });
     this.under.append(this.grid);
-    this.lines = new Kept(this.grid);
-    this.rows = new Rows(this);
+    this.ruler = new Kept(this.grid);
+    this.rows = new Lines(this);
     this.causes = new Causes(this);
-    this.marks = new Marks(this);
+    this.reveal = new Reveal(this, (share) => this.box.count(share));
+    this.marks = new Marks(this, this.reveal);
     this.guess = new Guess(this);
-    this.reveal = new Reveal(this);
-    this.foot = new Foot(this);
+    this.box = new Box(this, this.guess);
+    const { sheet } = this.box;
+    this.challenge = new ChallengeLine(this, { sheet, frame: this.frame });
+    this.path = new Path(this);
+    this.foot = new Foot(this, this.rows);
+    const { box, path } = this;
+    this.whole.append(box.whole, this.bar, this.frame, this.below, path.whole);
+    place.replaceChildren(this.whole);
+    dragging(this);
+    painting(this);
+    keyboard(this);
     this.scroll.addEventListener("scroll", () => this.render(0));
+    this.watch = new ResizeObserver(() => {
+      this.width = this.frame.clientWidth;
+      if (this.known) this.render(0);
+    });
+    this.watch.observe(this.frame);
+    /** @param {Event} event */
+    this.news = (event) => this.revealed(/** @type {CustomEvent} */ (event).detail);
+    addEventListener("gradebook-reveal", this.news);
+
+    /** @type {Data | null} */
+    this.known = null;
+    /** @type {Layout | null} */
+    this.laid = null;
+    this.handleAxis = new Axis({ low: 0, high: 1, unit: null }, [0, 1]);
+    /** @type {Axis[]} */
+    this.panels = [];
   }
 
-  // The server answers with the board's new data. Where it is away, the outbox sends again.
+  /** What is drawn; there is some before anything is drawn. */
+  get data() {
+    return /** @type {Data} */ (this.known);
+  }
+
+  get layout() {
+    return /** @type {Layout} */ (this.laid);
+  }
+
+  // Messages
+
+  /**
+   * The server answers with the board's new data. Where it is away, the outbox sends
+   * again.
+   * @param {Message} message
+   */
   async post(message) {
-    const body = JSON.stringify(message);
-    const answer = await fetch(this.server, { method: "POST", body }).catch(() => {});
-    this.outbox.away = !answer?.ok;
-    if (answer?.ok) this.update({ data: await answer.json() });
+    const data = await this.ask(message);
+    this.outbox.away = !data;
+    if (data) this.update(data);
   }
 
-  get server() {
-    return new URL(`../../board-edits/${this.data.epoch}`, import.meta.url);
-  }
-
-  // New data, from a run of the page or as the answer to an edit.
-  update({ data }) {
-    const before = this.data;
-    if (before?.epoch === data.epoch && before.made > data.made) return;
+  /**
+   * New data, from a run of the page or as the answer to an edit.
+   * @param {Data} data
+   */
+  update(data) {
+    const before = this.known;
+    if (before?.epoch === data.epoch && before.version > data.version) return;
     if (data.covered) this.reveal.finish(); // the lead took it back
-    this.data = { ...data, columns: data.columns.map(column) };
-    this.bands = bands(this.data);
-    this.pieces = pieces(this.data, this.bands);
+    this.known = { ...data, columns: data.columns.map(column) };
+    this.arrange();
     const other = before?.epoch !== data.epoch;
     if (other) this.held = null;
     if (data.covered !== before?.covered) this.guess.forget();
-    if (this.asked && other && data.covered) this.answer(this.asked);
-    else this.asked = null; // its session took the answer
+    if (this.given && other && data.covered) this.answer(this.given);
+    else this.given = null; // its session took the answer
     if (data.progress !== undefined) remember(data.progress);
     this.outbox.heard(data.epoch, data.ack);
     restored(data, (edit) => this.put(edit));
@@ -129,47 +185,260 @@ export class Board {
     if (revealed && data.box) this.reveal.play();
     // What a run of the page sends does not disturb the reveal.
     if (this.reveal.playing) return;
-    const typed = this.held || this.rows.typing;
-    this.render(other ? 0 : typed ? FOLLOW : STEP);
-    if (revealed) this.box.whole.querySelector(".heir")?.focus({ preventScroll: true });
+    this.render(other ? 0 : this.busy ? FOLLOW : STEP);
+    if (revealed) this.box.focus();
   }
 
-  // A room's news bring the answer before the page's run, about the original batch.
-  revealed(shown) {
+  /** What follows from the data alone. */
+  arrange() {
     const { data } = this;
-    if (shown.name !== data?.name || !data.covered || data.edited) return;
-    const path = shown.path.row === data.row ? shown.path : data.path;
-    this.update({ data: { ...data, ...shown, path } });
+    this.lines = linesOf(data);
+    this.bands = bands(data);
+    this.pieces = pieces(data, this.bands);
+    const { box } = data;
+    this.asked = box ? this.lineOf(box.row, box.token ?? null) : -1;
   }
 
-  // The guess goes to the server, which answers with the faulty numbers.
+  /**
+   * The line of a row, or of a token of it; -1 where there is none.
+   * @param {number} row
+   * @param {number | null} token
+   */
+  lineOf(row, token) {
+    return this.lines.findIndex(
+      (line) =>
+        line.row === row &&
+        (token === null ||
+          line.first === null ||
+          (line.first <= token && token <= (line.last ?? line.first))),
+    );
+  }
+
+  /**
+   * A room's news bring the answer before the page's run, about the original batch.
+   * @param {Partial<Data>} shown
+   */
+  revealed(shown) {
+    const data = this.known;
+    if (!data || shown.name !== data.name || !data.covered || data.edited) return;
+    const path = shown.path?.row === data.row ? shown.path : data.path;
+    this.update({ ...data, ...shown, path });
+  }
+
+  /**
+   * The guess goes to the server, which answers with the faulty numbers.
+   * @param {Answer} answer
+   */
   answer({ choice, place }) {
-    this.asked = { choice, place };
-    if (this.data.box.reveals) this.reveal.ask();
-    this.tell({ epoch: this.data.epoch, ...this.asked });
+    this.given = { choice, place };
+    if (this.data.box?.reveals) this.reveal.ask();
+    this.tell({ epoch: this.data.epoch, choice, place });
   }
 
-  // How far the axis of the result reaches while the question is covered.
+  /** @param {Edit} edit */
+  put(edit) {
+    clearTimeout(this.calm);
+    if (edit.do !== "select") this.reveal.finish();
+    this.outbox.put(edit);
+  }
+
+  newGesture() {
+    return this.outbox.newGesture();
+  }
+
+  /** The act of the last edit has ended. */
+  finish() {
+    this.outbox.finish();
+  }
+
+  /** The server has heard everything. */
+  get idle() {
+    return this.outbox.idle;
+  }
+
+  /**
+   * What a cell will hold, where an edit of it is on its way.
+   * @param {number} row
+   * @param {string} column
+   */
+  pending(row, column) {
+    return this.outbox.pending(row, column);
+  }
+
+  /**
+   * The mask of a row as it will be, "101...".
+   * @param {number} row
+   */
+  bits(row) {
+    const mask = this.data.columns.findIndex((c) => c.kind === "tokens");
+    return mask < 0 ? "" : this.outbox.mask(row, String(this.data.rows[row][mask]));
+  }
+
+  // Handles
+
+  /**
+   * The number at which the line's handle stands, or null.
+   * @param {number} line
+   * @returns {number | null}
+   */
+  value(line) {
+    if (this.held?.line === line) return this.held.value;
+    const { column, values } = this.data.handles;
+    const typed = this.outbox.pending(this.lines[line].row, column);
+    const known = values[line] ?? null;
+    return typed === undefined ? known : (parsed(String(typed)) ?? known);
+  }
+
+  /**
+   * The handle of the line does not move.
+   * @param {number} line
+   */
+  isFixed(line) {
+    const { fixed } = this.data;
+    return Boolean(fixed) && fixed?.line !== line;
+  }
+
+  /**
+   * The value under a hand at a place of the left axis.
+   * @param {number} pixels
+   */
+  snapped(pixels) {
+    const { fixed } = this.data;
+    if (!fixed) return this.handleAxis.snapped(pixels);
+    const far = fixed.values.map((value) => Math.abs(this.handleAxis.at(value) - pixels));
+    return fixed.values[far.indexOf(Math.min(...far))];
+  }
+
+  /**
+   * A hand or a key holds the line's handle at a value.
+   * @param {number} line
+   * @param {number} value
+   */
+  hold(line, value) {
+    this.held = { line, value };
+  }
+
+  /** @param {number} line */
+  holds(line) {
+    return this.held?.line === line;
+  }
+
+  /**
+   * Moves the handle that is held.
+   * @param {number} line
+   * @param {number} value
+   * @param {number} gesture
+   */
+  move(line, value, gesture) {
+    this.hold(line, value);
+    this.type(line, short(value), gesture);
+    this.rows.follow(line, value); // the marks stand until the answer is there
+  }
+
+  /**
+   * Gives what the line's handle moves another value.
+   * @param {number} line
+   * @param {string} value
+   * @param {number} gesture
+   */
+  type(line, value, gesture) {
+    const { row } = this.lines[line];
+    const { column } = this.data.handles;
+    this.put({ do: "cell", row, column, value, gesture });
+  }
+
+  /**
+   * The hand lets go of the handle.
+   * @param {number} line
+   * @param {boolean} moved
+   */
+  release(line, moved) {
+    this.held = null;
+    if (moved) this.finish();
+    else this.put({ do: "select", row: this.lines[line].row });
+    this.render(0);
+  }
+
+  // The selection
+
+  /** The row that is selected, or whose token is. */
+  get row() {
+    return this.lines[this.selected]?.row ?? this.data.row;
+  }
+
+  /**
+   * Another line is selected. What stands below the board follows when the
+   * hand rests, or with the next edit, which may be the start of a drag.
+   * @param {number} line
+   */
+  select(line) {
+    if (line === this.selected || !this.lines[line]) return;
+    const { row, first } = this.lines[line];
+    this.put({ do: "select", row, token: first, gesture: 0 });
+    this.calm = setTimeout(() => this.finish(), CALM);
+    this.render(0);
+  }
+
+  /**
+   * The row can be edited: in a long list only the selected one.
+   * @param {number} row
+   */
+  isOpen(row) {
+    return !this.long || row === this.row;
+  }
+
+  /**
+   * The focus to a part of a line; false where the line is not drawn.
+   * @param {number} line
+   * @param {string} selector
+   */
+  focus(line, selector) {
+    return this.rows.focus(line, selector);
+  }
+
+  /** @param {HTMLInputElement} cell */
+  leave(cell) {
+    this.rows.left(cell);
+  }
+
+  /** @param {HTMLInputElement} cell */
+  restore(cell) {
+    return this.rows.restore(cell);
+  }
+
+  // Drawing
+
+  /** A hand is at work. */
+  get busy() {
+    return this.held !== null || this.rows.typing;
+  }
+
+  /** How far the axis of the result reaches while the question is covered. */
   get reachBefore() {
     return this.data.panels[this.data.numbers].reach[0];
   }
 
-  // Draws what was typed or painted at the next frame: an edit leaves first.
+  /** Draws what was typed or painted at the next frame: an edit leaves first. */
   soon() {
     this.next ||= requestAnimationFrame(() => this.render(0));
   }
 
+  /** @param {number} length  ms in which the marks go to where they belong */
   render(length) {
     cancelAnimationFrame(this.next);
     this.next = 0;
-    const { width } = this;
-    if (!width || !this.data.panels) return;
-    const { data } = this;
+    const { width, known: data } = this;
+    if (!width || !data?.panels) return;
     // While a hand is at work the columns stand where they are.
-    const busy = this.held || this.rows.typing;
-    if (!busy || this.layout?.width !== width)
-      this.layout = layout(data, width, this.pieces.some(Boolean), innerWidth >= WIDE);
-    this.selected = this.outbox.row ?? data.row;
+    if (!this.busy || this.laid?.width !== width) {
+      const laid = layout(data, width, this.pieces.some(Boolean), innerWidth >= WIDE);
+      if (!alike(this.laid, laid)) this.laid = laid;
+    }
+    const { selection } = this.outbox;
+    const [row, token] = selection
+      ? [selection.row ?? 0, selection.token ?? null]
+      : [data.row, data.token ?? null];
+    this.selected = this.lineOf(row, token);
     this.window();
     if (!this.held) this.axes();
     set(this.whole, {
@@ -178,12 +447,13 @@ export class Board {
         data.stale && "stale",
         this.layout.narrow && "narrow",
         data.box && "lesson",
-        data.rows.length <= SHORT && "short",
+        this.lines.length <= SHORT && "short",
         data.unnamed && "unnamed",
+        data.fixed && "fixed",
         presenting() && "presenting",
       ],
     });
-    head(this);
+    this.head.render(this.reveal.wide);
     this.ruled(length);
     this.rows.render();
     this.causes.render(length);
@@ -191,95 +461,85 @@ export class Board {
     this.glide.sweep();
     this.box.render();
     this.guess.render();
+    this.legend.render(data, this.layout, this.causes.times, this.held !== null);
     this.foot.render();
     this.challenge.render();
     this.path.render();
   }
 
-  // Which rows are drawn: all of them, or in a long list those in sight.
+  get long() {
+    return this.lines.length > LONG;
+  }
+
+  /** Which lines are drawn: all of them, or in a long list those in sight. */
   window() {
-    const { data, layout } = this;
-    const count = data.rows.length;
-    const height = count * layout.row;
-    this.long = count > 128;
+    const { layout } = this;
+    const count = this.lines.length;
+    const height = count * layout.line;
     this.scroll.classList.toggle("long", this.long);
     this.body.style.height = `${height}px`;
-    for (const one of [this.under, this.over])
-      set(one, { width: layout.width, height: Math.max(height, 1) });
+    for (const picture of [this.under, this.over])
+      set(picture, { width: layout.width, height: Math.max(height, 1) });
     let [first, last] = [0, count];
     if (this.long) {
-      first = Math.floor(this.scroll.scrollTop / layout.row) - 4;
-      last = first + Math.ceil(this.scroll.clientHeight / layout.row) + 8;
+      first = Math.floor(this.scroll.scrollTop / layout.line) - 4;
+      last = first + Math.ceil(this.scroll.clientHeight / layout.line) + 8;
     }
     this.shown = [Math.max(first, 0), Math.min(last, count)];
   }
 
   axes() {
-    const { data, layout } = this;
-    const rewards = data.rewards.map((_, row) => this.value(row)).filter((x) => x !== null);
-    const seen = close(rewards) ? [] : [0];
-    this.reward = this.axis("reward axis", [...seen, ...rewards, ...this.causes.values()]);
+    const { data } = this;
+    this.handleAxis = this.axis("handle axis", data.handles.axis);
     this.panels = data.panels.map((panel, i) => {
       const { wide } = this.reveal;
       const reach = panel.reach[wide ? 1 : 0];
-      const values = wide ? panel.engines.flat().filter((x) => x !== null) : [];
-      return this.axis(`panel ${i}`, [-reach, reach], values);
+      const unit = wide ? panel.unit : null;
+      return this.axis(`panel ${i}`, { low: -reach, high: reach, unit });
     });
   }
 
-  // seen: the numbers that decide whether the axis has to be bent.
-  axis(name, values, seen = values) {
-    const own = squashed(seen);
-    const key = `${this.data.name} ${name}`;
-    const unit = own && CHOSEN.get(key) !== "linear" ? own : null;
-    const axis = new Axis(values, unit, ...ends(this.layout, name));
-    axis.bendable = Boolean(own);
+  /**
+   * @param {string} name
+   * @param {AxisSpec} spec
+   */
+  axis(name, spec) {
+    const linear = CHOSEN.get(`${this.data.name} ${name}`) === "linear";
+    const axis = new Axis(linear ? { ...spec, unit: null } : spec, ends(this.layout, name));
+    axis.bendable = spec.unit !== null;
     return axis;
   }
 
+  /** @param {string} name */
   bend(name) {
     const key = `${this.data.name} ${name}`;
     CHOSEN.set(key, CHOSEN.get(key) === "linear" ? "symlog" : "linear");
     this.render(STEP);
   }
 
-  // Lines behind the rows, at each axis' numbers.
+  /**
+   * Lines behind the rows, at each axis' numbers.
+   * @param {number} length
+   */
   ruled(length) {
-    const height = this.data.rows.length * this.layout.row;
+    const height = this.lines.length * this.layout.line;
+    /**
+     * @param {Axis} axis
+     * @param {string} name
+     */
     const draw = (axis, name) => {
-      for (const tick of axis.ticks(this.layout.narrow ? 26 : 44)) {
+      for (const tick of axis.ticks(tickDistance(this.layout))) {
         const key = `line ${name} ${tick}`;
-        const line = this.lines.get(key, () => svg("line"));
+        const line = this.ruler.get(key, () => svg("line"));
         this.glide.to(key, [axis.at(tick)], length, ([at]) => {
           const x = Math.round(at) + 0.5;
           set(line, { x1: x, x2: x, y1: 0, y2: height, class: tick ? "" : "zero" });
         });
       }
     };
-    if (!this.layout.plain) draw(this.reward, "r");
-    this.panels.forEach((axis, i) => draw(axis, i));
-    this.lines.sweep();
-  }
-
-  // The number at which the row's handle stands, or null.
-  value(row) {
-    if (this.held?.row === row) return this.held.value;
-    return this.rows.pendingReward(row) ?? this.data.rewards[row];
-  }
-
-  put(edit) {
-    clearTimeout(this.calm);
-    if (edit.do !== "select") this.reveal.finish();
-    this.outbox.put(edit);
-  }
-
-  // Another row is selected. What stands below the board follows when the
-  // hand rests, or with the next edit, which may be the start of a drag.
-  select(row) {
-    if (row === this.selected || row < 0) return;
-    this.put({ do: "select", row, gesture: 0 });
-    this.calm = setTimeout(() => this.outbox.finish(), CALM);
-    this.render(0);
+    if (!this.layout.plain) draw(this.handleAxis, "handle");
+    this.panels.forEach((axis, i) => draw(axis, String(i)));
+    this.ruler.sweep();
   }
 
   stop() {
@@ -293,9 +553,30 @@ export class Board {
   }
 }
 
-const column = ([name, title, kind, help]) => ({ name, title, kind, help });
+/**
+ * A column, which comes as a list.
+ * @param {any} given
+ */
+const column = (given) => {
+  if (!Array.isArray(given)) return given;
+  const [name, title, kind, help] = given;
+  return { name, title, kind, help };
+};
 
-// Rows of one prompt and step stand on one band: its number, row by row.
+/**
+ * @param {Data} data
+ * @returns {Line[]}
+ */
+function linesOf({ lines, rows }) {
+  if (!lines)
+    return rows.map((_, row) => ({ row, first: null, last: null, group: row, head: true }));
+  return lines.map(([row, first, last, group, head]) => ({ row, first, last, group, head }));
+}
+
+/**
+ * Rows of one prompt and step stand on one band: its number, line by line.
+ * @param {Data} data
+ */
 function bands({ columns, rows }) {
   const about = ["prompt", "step"]
     .map((name) => columns.findIndex((c) => c.name === name))
@@ -307,9 +588,17 @@ function bands({ columns, rows }) {
   });
 }
 
-// Which rows are pieces of one rollout, one below the other: "first", "inner" or "last".
+/**
+ * Which rows are pieces of one rollout, one below the other.
+ * @param {Data} data
+ * @param {number[]} bands
+ */
 function pieces({ columns, rows }, bands) {
   const at = columns.findIndex((c) => c.name === "rollout");
+  /**
+   * @param {number} a
+   * @param {number} b
+   */
   const joined = (a, b) => rows[b] && bands[a] === bands[b] && rows[a][at] === rows[b][at];
   return rows.map((_, r) => {
     const [above, below] = [at >= 0 && joined(r, r - 1), at >= 0 && joined(r, r + 1)];

@@ -4,16 +4,34 @@
 
 import { button, html, prose, set } from "./dom.js";
 import { sign } from "./legend.js";
+import { alike } from "./memo.js";
 import { still } from "./glide.js";
 import { signed } from "./scale.js";
 
+/** @import { Board } from "./board.js" */
+/** @import { Guess } from "./guess.js" */
+/** @import { Question, Verdict } from "./types.js" */
+
 export class Box {
-  constructor(board) {
+  /**
+   * @param {Board} board
+   * @param {Guess} guess
+   */
+  constructor(board, guess) {
     this.board = board;
+    this.guess = guess;
     this.whole = html("section", { class: "box", "aria-label": "Prediction" });
     this.inside = html("div", { class: "inside" });
     this.sheet = html("div", { class: "in-sheet" });
     this.whole.append(this.inside, this.sheet);
+    this.hint = html("p", { class: "hint" });
+    this.about = html("span", { class: "about" });
+    this.number = html("span", { class: "figure" });
+    /** @type {HTMLButtonElement[]} */
+    this.buttons = [];
+    this.show = button({ class: "show" }, () => board.answer(guess));
+    /** @type {unknown} */
+    this.drawn = null;
     const shrink = () => {
       const verdict = this.board.data?.box?.verdict;
       const scrolled = document.querySelector(".stMain")?.scrollTop ?? scrollY;
@@ -23,34 +41,35 @@ export class Box {
   }
 
   render() {
-    const { data, guess, layout } = this.board;
+    const { data, layout } = this.board;
     const { box } = data;
     this.whole.hidden = !box;
     if (!box) return;
     // A verdict scrolls in the sheet of a phone: by the keyboard too.
     set(this.inside, { tabindex: layout.narrow && box.verdict ? 0 : null });
-    const key = JSON.stringify([data.epoch, box.question, box.label, box.verdict]);
-    if (this.key !== key) {
-      this.inside.replaceChildren(...(box.verdict ? this.verdict(box) : this.question(box)));
-      if (this.key) this.inside.scrollTop = 0;
-      this.key = key;
+    const now = [data.epoch, box.question, box.label, box.verdict];
+    if (!alike(this.drawn, now)) {
+      const parts = box.verdict ? this.verdict(box, box.verdict) : this.question(box);
+      this.inside.replaceChildren(...parts);
+      if (this.drawn) this.inside.scrollTop = 0;
+      this.drawn = now;
     }
     if (box.verdict) {
       const edited = "You have edited the board. This verdict is about the original batch.";
       this.about.textContent = data.edited ? edited : "";
       return;
     }
-    this.hint.textContent = this.help();
+    this.hint.textContent = this.help(box);
     if (!box.label) return;
     this.buttons.forEach((button, choice) =>
-      set(button, { "aria-pressed": guess.choice === choice ? "true" : "false" }),
+      set(button, { "aria-pressed": this.guess.choice === choice ? "true" : "false" }),
     );
-    set(this.show, { disabled: guess.choice === null });
+    set(this.show, { disabled: this.guess.choice === null });
   }
 
+  /** @param {Question} box */
   question(box) {
     const { board } = this;
-    this.hint = html("p", { class: "hint" });
     const does = html("p", { class: "mechanism" }, ...prose(box.mechanism));
     const title = html("h2", { class: "question" }, ...prose(box.question));
     const asked = html("div", {}, does, title, this.hint);
@@ -59,9 +78,9 @@ export class Box {
       return [asked, html("ul", { class: "read" }, ...texts)];
     }
     this.buttons = box.choices.map(({ text }, choice) =>
-      button({ class: "choice" }, () => board.guess.choose(choice), ...prose(text)),
+      button({ class: "choice" }, () => this.guess.choose(choice), ...prose(text)),
     );
-    this.show = button({ class: "show", text: box.label }, () => board.answer(board.guess));
+    set(this.show, { text: box.label });
     const pass = () => board.answer({ choice: -1, place: null });
     const skip = button({ class: "link", text: "Skip" }, pass);
     return [
@@ -75,22 +94,26 @@ export class Box {
     ];
   }
 
-  help() {
-    const { box, edited, names } = this.board.data;
+  /** @param {Question} box */
+  help({ label, choices, row, token }) {
+    const { edited, names } = this.board.data;
     const about = edited ? "The question is about the original batch. " : "";
-    const drag = !box.label
+    const where = typeof token === "number" ? `token ${token} of row ${row}` : `row ${row}`;
+    const drag = !label
       ? "The learners vote, and you reveal."
-      : box.choices[0].place === null
+      : choices[0].place === null
         ? "Choose an answer."
-        : `Drag the empty diamond on row ${box.row} to your guess, or choose an answer.`;
+        : `Drag the empty diamond on ${where} to your guess, or choose an answer.`;
     return `${about}${drag} The blue dot is the value ${names[0]}.`;
   }
 
-  verdict(box) {
+  /**
+   * @param {Question} box
+   * @param {Verdict} verdict
+   */
+  verdict(box, { text, right, said, why, rule }) {
     const { guess } = box;
-    const { text, right, said, why, rule } = box.verdict;
-    this.number = html("span", { class: "figure", text: text[1] });
-    this.about = html("span", { class: "about" });
+    set(this.number, { text: text[1] });
     const mark = guess === null ? "" : right ? "\u2713 " : "\u2715 ";
     const looks = guess === null ? "skipped" : right ? "right" : "wrong";
     const arrow = { class: "arrow", "aria-label": "becomes", role: "img", text: "\u2192" };
@@ -124,16 +147,25 @@ export class Box {
     ];
   }
 
-  // The guess in a sentence: what was chosen, or where the diamond was put.
+  /**
+   * The guess in a sentence: what was chosen, or where the diamond was put.
+   * @param {Question} box
+   */
   placed({ choices, guess, place }) {
     if (place === null) return "";
-    if (choices[guess]?.place === place) return `You said: ${choices[guess].text}. `;
-    return `You put it ${this.board.guess.words(place).replace(/^(?!beyond)/, "at ")}. `;
+    const chosen = guess === null ? undefined : choices[guess];
+    if (chosen?.place === place) return `You said: ${chosen.text}. `;
+    return `You put it ${this.guess.words(place).replace(/^(?!beyond)/, "at ")}. `;
   }
 
-  // The faulty number while the diamond travels; at the end its own text.
+  /**
+   * The faulty number while the diamond travels; at the end its own text.
+   * @param {number} share
+   */
   count(share) {
-    const { text, values } = this.board.data.box.verdict;
+    const verdict = this.board.data.box?.verdict;
+    if (!verdict) return;
+    const { text, values } = verdict;
     const [from, to] = values;
     if (share >= 1 || from === null || to === null || still.matches) {
       this.number.textContent = text[1];
@@ -141,5 +173,11 @@ export class Box {
     }
     const digits = text[1].split(".")[1]?.length ?? 0;
     this.number.textContent = signed(from + (to - from) * share, digits);
+  }
+
+  /** The verdict gets the focus. */
+  focus() {
+    const heir = /** @type {HTMLElement | null} */ (this.whole.querySelector(".heir"));
+    heir?.focus({ preventScroll: true });
   }
 }

@@ -1,5 +1,5 @@
-// Causes, drawn at the reward axis: which rows each engine compares with
-// each other and where their baseline lies, which rows have a say, and how
+// Causes, drawn at the left axis: which lines each engine compares with
+// each other and where their baseline lies, which lines have a say, and how
 // long the divisor is.
 //
 // One engine's brackets open to the right and are solid (correct), the
@@ -7,84 +7,88 @@
 // alike is drawn once, in grey.
 
 import { Kept, set, svg } from "./dom.js";
+import { alike } from "./memo.js";
 import { roundUp } from "./scale.js";
+
+/** @import { Board } from "./board.js" */
+/** @import { Axis } from "./scale.js" */
+/** @import { Cause, Value } from "./types.js" */
 
 const SEEN = 14; // pixels that the longest divisor gets at least
 
+/**
+ * @typedef {object} Group  lines that one engine compares
+ * @property {number[]} lines
+ * @property {Value[]} at
+ * @property {boolean[]} counts
+ * @property {Value[] | null} scale
+ */
+
 export class Causes {
+  /** @param {Board} board */
   constructor(board) {
     this.board = board;
     const layer = svg("g", { class: "causes" });
     board.under.append(layer);
     this.kept = new Kept(layer);
+    /** How many times as long as they are all divisors are drawn. */
+    this.times = 1;
   }
 
-  // Values that the reward axis must hold beside the rewards.
-  values() {
-    const { stood, causes, box } = this.board.data;
-    const found = stood.filter((x) => x !== null);
-    // On a bug's page the axis stands while the answer comes.
-    for (const engine of box ? causes.slice(0, 1) : causes) {
-      found.push(...engine.at.filter((x) => x !== null));
-      engine.scale?.forEach((size, row) => {
-        const at = engine.at[row] ?? 0;
-        if (size !== null) found.push(at + size);
-      });
-    }
-    return found;
-  }
-
+  /** @param {number} length */
   render(length) {
-    const { data } = this.board;
     this.times = this.magnified();
-    const sides = data.causes.map(groups);
-    sides.forEach((side, engine) => {
-      const own = engine ? "faulty" : "correct";
-      for (const [key, group] of side) {
-        const other = sides[1 - engine]?.get(key);
-        if (!other || !engine) this.bracket(group, other ? "both" : own, engine, length);
-        if (!group.scale) continue;
-        const one = other && String(other.scale) === String(group.scale);
-        if (!one || !engine) this.bars(group, one ? "both" : own, engine, length);
-      }
-    });
-    this.stood();
+    const [correct, faulty] = this.board.data.causes.map(groups);
+    for (const group of correct ?? []) {
+      const twin = faulty?.find((other) => together(group, other));
+      this.bracket(group, twin ? "both" : "correct", length);
+      if (!group.scale) continue;
+      const equal = twin && alike(twin.scale, group.scale);
+      this.bars(group, equal ? "both" : "correct", length);
+    }
+    for (const group of faulty ?? []) {
+      const twin = correct.find((other) => together(group, other));
+      if (!twin) this.bracket(group, "faulty", length);
+      if (group.scale && !(twin && alike(twin.scale, group.scale)))
+        this.bars(group, "faulty", length);
+    }
+    this.before();
     this.kept.sweep();
   }
 
-  // Where a changed reward stood in the case as it came.
-  stood() {
+  /** Where a changed value stood in the case as it came. */
+  before() {
     const { board } = this;
-    board.data.stood.forEach((value, row) => {
-      if (value === null || value === board.value(row)) return;
-      const key = `stood ${row}`;
-      const ring = this.kept.get(key, () => svg("circle", { r: 5, class: "stood" }));
-      set(ring, { cx: board.reward.at(value), cy: (row + 0.5) * board.layout.row });
+    board.data.handles.before.forEach((value, line) => {
+      if (value === null || value === board.value(line)) return;
+      const ring = this.kept.get(`before ${line}`, () => svg("circle", { r: 5, class: "before" }));
+      set(ring, { cx: board.handleAxis.at(value), cy: (line + 0.5) * board.layout.line });
     });
   }
 
-  bracket(group, kind, engine, length) {
+  /**
+   * @param {Group} group
+   * @param {"both" | "correct" | "faulty"} kind
+   * @param {number} length
+   */
+  bracket({ lines, at, counts }, kind, length) {
     const { board } = this;
-    const { rows, at, counts } = group;
-    if (at.some((x) => x === null)) return;
-    const key = `${kind} ${rows.join()}`;
+    const places = at.flatMap((value) => (value === null ? [] : [board.handleAxis.at(value)]));
+    if (places.length < at.length) return;
+    const key = `${kind} ${lines.join()}`;
     const path = this.kept.get(key, () => svg("path"));
-    const near = rows.includes(board.selected) ? " near" : "";
+    const near = lines.includes(board.selected) ? " near" : "";
     set(path, { class: `bracket ${kind}${near}` });
-    const height = board.layout.row;
-    const serif = (engine ? -1 : 1) * 6;
-    const x = at.map((value) => board.reward.at(value));
-    board.glide.to(key, x, length, (now) => {
-      const first = rows[0] * height + 3;
-      const last = (rows.at(-1) + 1) * height - 3;
+    const height = board.layout.line;
+    const serif = (kind === "faulty" ? -1 : 1) * 6;
+    board.glide.to(key, places, length, (now) => {
+      const first = lines[0] * height + 3;
+      const last = (lines[lines.length - 1] + 1) * height - 3;
       let d = `M${now[0] + serif},${first} H${now[0]}`;
-      rows.forEach((row, i) => {
-        const middle = (row + 0.5) * height;
-        if (now[i] !== now[i - 1] && i) {
-          const between = row * height;
-          d += ` V${between} H${now[i]}`;
-        }
-        d += ` V${middle}`;
+      lines.forEach((line, i) => {
+        // Where the baseline is another one, the bracket changes its place.
+        if (i && now[i] !== now[i - 1]) d += ` V${line * height} H${now[i]}`;
+        d += ` V${(line + 0.5) * height}`;
         if (counts[i]) d += ` h${serif * 0.7} h${-serif * 0.7}`;
       });
       d += ` V${last} h${serif}`;
@@ -92,35 +96,40 @@ export class Causes {
     });
   }
 
-  // How many times as long as they are all divisors are drawn: 1, or a round
-  // number where the longest would be too short to see.
+  /** 1, or a round number where the longest divisor would be too short to see. */
   magnified() {
-    const { data, reward } = this.board;
+    const { data, handleAxis: axis } = this.board;
     const sizes = data.causes.flatMap(({ at, scale = [] }) =>
-      scale.map((size, row) => pixels(reward, at[row] ?? 0, size ?? 0)),
+      scale.map((size, line) => pixels(axis, at[line] ?? 0, size ?? 0)),
     );
     const longest = Math.max(0, ...sizes);
     return longest > 1e-9 && longest < SEEN ? roundUp(SEEN / longest) : 1;
   }
 
-  // The divisor: a bar from the baseline, as long as it is large. One for
-  // a group, or one a row where it differs within the group.
-  bars(group, kind, engine, length) {
+  /**
+   * The divisor: a bar from the baseline, as long as it is large. One for
+   * a group, or one a line where it differs within the group.
+   * @param {Group} group
+   * @param {"both" | "correct" | "faulty"} kind
+   * @param {number} length
+   */
+  bars({ lines, at, scale }, kind, length) {
     const { board } = this;
-    const { rows, at, scale } = group;
-    const height = board.layout.row;
-    const one = scale.every((s) => s === scale[0]) && at.every((x) => x === at[0]);
-    rows.forEach((row, i) => {
-      if ((one && i < rows.length - 1) || scale[i] === null) return;
-      const key = `bar ${kind} ${row}`;
+    const sizes = scale ?? [];
+    const height = board.layout.line;
+    const single = sizes.every((size) => size === sizes[0]) && at.every((x) => x === at[0]);
+    lines.forEach((line, i) => {
+      const size = sizes[i];
+      if ((single && i < lines.length - 1) || size === null) return;
+      const key = `bar ${kind} ${line}`;
       const bar = this.kept.get(key, () => svg("path"));
       set(bar, { class: `divisor ${kind}` });
       const start = at[i] ?? 0;
-      const from = board.reward.at(start);
-      const long = this.times * pixels(board.reward, start, scale[i]);
+      const from = board.handleAxis.at(start);
+      const long = this.times * pixels(board.handleAxis, start, size);
       // Where there is no room on the right, the bar goes to the left.
-      const place = [from, from + long > board.reward.right ? from - long : from + long];
-      const y = (row + 1) * height - (engine ? 5 : 10);
+      const place = [from, from + long > board.handleAxis.right ? from - long : from + long];
+      const y = (line + 1) * height - (kind === "faulty" ? 5 : 10);
       board.glide.to(key, place, length, ([a, b]) =>
         set(bar, { d: `M${a},${y} H${b} M${b},${y - 4} V${y + 4}` }),
       );
@@ -128,28 +137,52 @@ export class Causes {
   }
 }
 
-// How long a bar of this size from the baseline is on the axis.
+/**
+ * How long a bar of this size from the baseline is on the axis.
+ * @param {Axis} axis
+ * @param {number} at
+ * @param {number} size
+ */
 const pixels = (axis, at, size) => axis.at(at + size) - axis.at(at);
 
-// Both engines compare the same rows, at the same baselines.
-export function alike(causes) {
-  const [one, other] = causes.map((cause) => [...groups(cause).keys()].join());
-  return one === other;
+/**
+ * Both engines compare the same lines, at the same baselines.
+ * @param {Cause[]} causes
+ */
+export function sameGroups(causes) {
+  const [correct = [], faulty = []] = causes.map(groups);
+  return (
+    correct.length === faulty.length && correct.every((group, i) => together(group, faulty[i]))
+  );
 }
 
-// An engine's groups, by what is drawn of them, the divisor aside.
-function groups({ group, at, say, counts = say, scale }) {
+/**
+ * Two groups that are drawn alike, the divisor aside.
+ * @param {Group} a
+ * @param {Group} b
+ */
+const together = (a, b) =>
+  alike(a.lines, b.lines) && alike(a.at, b.at) && alike(a.counts, b.counts);
+
+/**
+ * An engine's groups.
+ * @param {Cause} cause
+ * @returns {Group[]}
+ */
+function groups({ group: labels, at, say, counts = say, scale }) {
+  /** @type {Map<number, Group>} */
   const found = new Map();
-  group.forEach((label, row) => {
+  labels.forEach((label, line) => {
     if (label < 0) return;
-    if (!found.has(label)) found.set(label, { rows: [], at: [], counts: [], scale: scale && [] });
-    const one = found.get(label);
-    one.rows.push(row);
-    one.at.push(at[row]);
-    one.counts.push(counts[row] === "1");
-    one.scale?.push(scale[row]);
+    let group = found.get(label);
+    if (!group) {
+      group = { lines: [], at: [], counts: [], scale: scale ? [] : null };
+      found.set(label, group);
+    }
+    group.lines.push(line);
+    group.at.push(at[line]);
+    group.counts.push(counts[line] === "1");
+    if (scale) group.scale?.push(scale[line]);
   });
-  return new Map(
-    [...found.values()].map((one) => [JSON.stringify([one.rows, one.at, one.counts]), one]),
-  );
+  return [...found.values()];
 }

@@ -1,58 +1,84 @@
 // The challenge: one line at the foot of the board, with its state and the number
-// that decides it. On a phone it stands in the sheet, with a slider for the one reward
+// that decides it. On a phone it stands in the sheet, with a slider for the one value
 // that it lets the reader edit.
 
 import { button, html, prose, set } from "./dom.js";
+import { capital } from "./lines.js";
+import { alike } from "./memo.js";
+
+/** @import { Board } from "./board.js" */
+/** @import { Challenge } from "./types.js" */
 
 export class ChallengeLine {
-  constructor(board) {
+  /**
+   * @param {Board} board
+   * @param {{sheet: HTMLElement, frame: HTMLElement}} places  on a phone, and elsewhere
+   */
+  constructor(board, places) {
     this.board = board;
+    this.places = places;
     this.line = html("div", { class: "line" });
     this.range = html("input", { type: "range" });
     this.about = html("span");
     this.slide = html("label", { class: "slide" }, this.about, this.range);
     this.whole = html("div", { class: "challenge" }, this.line, this.slide);
-    this.hinted = null;
+    /** @type {number | null} */
+    this.hinted = null; // the challenge whose hint is shown
+    /** @type {unknown} */
+    this.drawn = null;
+    /** @type {number | null} */
+    this.slides = null; // the line whose value the slider moves
+    /** @type {number | undefined} */
+    this.gesture = undefined;
     this.range.addEventListener("input", () => this.slid());
     this.range.addEventListener("change", () => {
       this.gesture = undefined;
-      board.outbox.finish();
+      board.finish();
     });
   }
 
   render() {
-    const { data, layout, box, frame } = this.board;
+    const { data, layout, root } = this.board;
     const { challenge } = data;
     // In the sheet of a phone the question needs the room.
     this.whole.hidden = !challenge || (data.covered && layout.narrow);
-    if (this.whole.hidden) return;
-    const home = layout.narrow && data.box ? box.sheet : frame;
+    if (!challenge || this.whole.hidden) return;
+    const home = layout.narrow && data.box ? this.places.sheet : this.places.frame;
     if (this.whole.parentNode !== home) home.append(this.whole);
-    const key = JSON.stringify([data.epoch, challenge, data.covered, this.hinted, layout.narrow]);
-    if (this.key !== key) {
-      const inside = this.line.contains(this.board.root.activeElement);
-      const name = inside && this.board.root.activeElement.dataset.act;
-      this.key = key;
+    const now = [data.epoch, challenge, data.covered, this.hinted, layout.narrow];
+    if (!alike(this.drawn, now)) {
+      const focus = /** @type {HTMLElement | null} */ (root.activeElement);
+      const name = focus && this.line.contains(focus) ? focus.dataset.act : "";
+      this.drawn = now;
       this.line.replaceChildren(...(data.covered ? this.later(challenge) : this.now(challenge)));
-      if (name) this.line.querySelector(`[data-act="${name}"]`)?.focus();
+      const same = name ? this.line.querySelector(`[data-act="${name}"]`) : null;
+      if (same instanceof HTMLElement) same.focus();
     }
     this.slider(challenge.row ?? null);
   }
 
+  /** @param {Challenge} challenge */
   later({ count }) {
     const some = count === 1 ? "one challenge" : `${count} challenges`;
-    const when = this.board.data.box.label ? "your prediction" : "the reveal";
+    const when = this.board.data.box?.label ? "your prediction" : "the reveal";
     const text = `After ${when}: ${some} on this board`;
     return [html("p", { class: "quiet", text })];
   }
 
+  /** @param {Challenge} challenge */
   now(challenge) {
     const { at, count, goal, allowed, hint, insight, solved, shown, live, missing } = challenge;
     const { board } = this;
+    /** @param {string} act */
     const put = (act) => () => {
       this.hinted = null;
       board.put({ do: act, gesture: undefined });
     };
+    /**
+     * @param {string} text
+     * @param {() => void} act
+     * @param {string} [title]
+     */
     const link = (text, act, title) =>
       button({ class: "link", "data-act": text, text, title }, act);
     const hinted = this.hinted === at && !solved;
@@ -81,23 +107,27 @@ export class ChallengeLine {
     ];
   }
 
-  // The slider stays the same element while a finger holds it.
-  slider(row) {
+  /**
+   * The slider stays the same element while a finger holds it.
+   * @param {number | null} line
+   */
+  slider(line) {
     const { board } = this;
-    this.row = row;
-    this.slide.hidden = row === null || !board.layout.narrow;
-    if (this.slide.hidden || this.gesture !== undefined) return;
-    const [min, max] = board.reward.ends;
+    this.slides = line;
+    this.slide.hidden = line === null || !board.layout.narrow;
+    if (line === null || this.slide.hidden || this.gesture !== undefined) return;
+    const [min, max] = board.handleAxis.ends;
     const step = (max - min) / 200;
-    set(this.range, { min, max, step, "aria-label": `Reward of row ${row}` });
-    set(this.about, { text: `row ${row}\u2019s reward` });
-    this.range.value = board.value(row) ?? 0;
+    const { title } = board.data.handles;
+    const { row } = board.lines[line];
+    set(this.range, { min, max, step, "aria-label": `${capital(title)} of row ${row}` });
+    set(this.about, { text: `row ${row}\u2019s ${title}` });
+    this.range.value = String(board.value(line) ?? 0);
   }
 
   slid() {
-    const { board, row } = this;
-    this.gesture ??= board.outbox.newGesture();
-    const value = String(Number(this.range.value));
-    board.put({ do: "cell", row, column: "reward", value, gesture: this.gesture });
+    if (this.slides === null) return;
+    this.gesture ??= this.board.newGesture();
+    this.board.type(this.slides, String(Number(this.range.value)), this.gesture);
   }
 }

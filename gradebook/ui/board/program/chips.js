@@ -2,109 +2,137 @@
 // they are painted by clicking or dragging over them; for the selected row
 // they stand below as buttons, too, large enough for keys and fingers.
 
-import { button, html, set, svg } from "./dom.js";
+import { button, html, set, svg, within } from "./dom.js";
 import { follow } from "./drag.js";
+
+/** @import { Board } from "./board.js" */
 
 const INSET = 10; // pixels between the cell's edge and the first chip
 
-// The chips of a row, drawn as two paths.
-export function chips(board, row) {
-  const full = svg("path", { class: "full" });
-  const empty = svg("path", { class: "empty" });
-  const made = svg("svg", { class: "mask", role: "img", "data-row": row }, full, empty);
-  made.draw = (bits) => {
-    const { width } = board.layout.spans.find((s) => s.column?.kind === "tokens");
+/** The chips of a row, drawn as two paths. */
+export class Chips {
+  /** @param {number} row */
+  constructor(row) {
+    this.row = row;
+    this.full = svg("path", { class: "full" });
+    this.empty = svg("path", { class: "empty" });
+    const look = { class: "mask", role: "img", "data-row": row };
+    this.element = svg("svg", look, this.full, this.empty);
+  }
+
+  /**
+   * @param {string} bits
+   * @param {number} width
+   * @param {number} height
+   */
+  draw(bits, width, height) {
     const size = pitch(width, bits.length);
     const side = Math.min(size - (size > 8 ? 3 : 1), 12);
-    const middle = board.layout.row / 2;
-    const chip = (t) => {
-      const x = INSET + t * size + (size - side) / 2;
+    const middle = height / 2;
+    /** @param {number} token */
+    const chip = (token) => {
+      const x = INSET + token * size + (size - side) / 2;
       return `M${x},${middle - side / 2}h${side}v${side}h${-side}z`;
     };
     const tokens = [...Array(bits.length).keys()];
-    set(made, { width, height: board.layout.row, "aria-label": spoken(row, bits) });
-    for (const [path, filled] of [
-      [full, true],
-      [empty, false],
-    ]) {
-      const some = tokens.filter((t) => (bits[t] === "1") === filled);
-      set(path, { d: some.map(chip).join("") });
-    }
-  };
-  return made;
+    /** @param {string} bit */
+    const those = (bit) => tokens.filter((token) => bits[token] === bit);
+    set(this.element, { width, height, "aria-label": spoken(this.row, bits) });
+    set(this.full, { d: those("1").map(chip).join("") });
+    set(this.empty, { d: those("0").map(chip).join("") });
+  }
 }
 
+/**
+ * @param {number} width
+ * @param {number} count
+ */
 const pitch = (width, count) => Math.min((width - 2 * INSET) / Math.max(count, 1), 15);
 
+/**
+ * @param {number} row
+ * @param {string} bits
+ */
 const spoken = (row, bits) =>
   `response mask of row ${row}: ${[...bits].filter((b) => b === "1").length}` +
   ` of ${bits.length} tokens unmasked`;
 
+/** @param {Board} board */
 export function painting(board) {
   board.list.addEventListener("pointerdown", (event) => {
-    const mask = event.target.closest?.(".mask");
-    if (!mask || event.button || !board.rows.open(Number(mask.dataset.row))) return;
+    const mask = within(event, ".mask");
+    const row = Number(mask?.dataset.row);
+    if (!mask || event.button || !board.isOpen(row)) return;
     event.preventDefault();
-    const row = Number(mask.dataset.row);
-    const box = mask.getBoundingClientRect();
-    const size = pitch(box.width, board.data.tokens);
+    const { left, width } = mask.getBoundingClientRect();
+    const count = board.bits(row).length;
+    /** @param {PointerEvent} now */
     const token = (now) => {
-      const at = Math.floor((now.clientX - box.left - INSET) / size);
-      return Math.min(Math.max(at, 0), board.data.tokens - 1);
+      const at = Math.floor((now.clientX - left - INSET) / pitch(width, count));
+      return Math.min(Math.max(at, 0), count - 1);
     };
     paint(board, mask, row, token, event);
   });
 }
 
-// One stroke: the first chip changes, and each chip that the hand comes
-// over becomes what the first one became.
+/**
+ * One stroke: the first chip changes, and each chip that the hand comes
+ * over becomes what the first one became.
+ * @param {Board} board
+ * @param {Element} target
+ * @param {number} row
+ * @param {(now: PointerEvent) => number} token
+ * @param {PointerEvent} event
+ */
 function paint(board, target, row, token, event) {
   const first = token(event);
-  const value = bitsOf(board, row)[first] !== "1";
-  const gesture = board.outbox.newGesture();
+  const value = board.bits(row)[first] !== "1";
+  const gesture = board.newGesture();
   let last = first;
+  /**
+   * @param {number} start
+   * @param {number} stop
+   */
   const put = (start, stop) => {
     board.put({ do: "mask", row, start, stop, value, gesture });
     board.soon();
   };
   put(first, first + 1);
+  /** @param {PointerEvent} now */
   const move = (now) => {
     const at = token(now);
     if (at === last) return;
     put(Math.min(at, last), Math.max(at, last) + 1);
     last = at;
   };
-  follow(target, event, move, () => board.outbox.finish());
+  follow(target, event, move, () => board.finish());
 }
 
-// The mask of a row as it will be, '101...'.
-export function bitsOf(board, row) {
-  const { data, outbox } = board;
-  const i = data.columns.findIndex((c) => c.kind === "tokens");
-  return i < 0 ? "" : outbox.mask(row, data.rows[row][i]);
-}
-
-// The selected row's chips as buttons.
+/**
+ * The selected row's chips as buttons.
+ * @param {Board} board
+ * @param {number} row
+ */
 export function buttons(board, row) {
-  const bits = bitsOf(board, row);
-  const made = html("div", {
+  const bits = board.bits(row);
+  const group = html("div", {
     class: "chips",
     role: "group",
     "aria-label": spoken(row, bits),
   });
-  [...bits].forEach((bit, t) => {
+  [...bits].forEach((bit, token) => {
     const turn = () => {
-      const value = bitsOf(board, row)[t] !== "1";
-      board.put({ do: "mask", row, start: t, stop: t + 1, value });
+      const value = board.bits(row)[token] !== "1";
+      board.put({ do: "mask", row, start: token, stop: token + 1, value });
       board.soon();
     };
     const look = {
       class: "chip",
       "aria-pressed": bit === "1" ? "true" : "false",
-      "aria-label": `token ${t + 1}`,
-      text: String(t + 1),
+      "aria-label": `token ${token + 1}`,
+      text: String(token + 1),
     };
-    made.append(button(look, turn));
+    group.append(button(look, turn));
   });
-  return made;
+  return group;
 }

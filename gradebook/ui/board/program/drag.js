@@ -1,66 +1,68 @@
-// Dragging a reward's handle, with a mouse, a pen or a finger.
+// Dragging a handle, with a mouse, a pen or a finger.
 
-import { minus, parsed, short } from "./scale.js";
+import { within } from "./dom.js";
 
-// What an arrow key does to a value.
+/** @import { Board } from "./board.js" */
+
+/**
+ * What an arrow key does to a value.
+ * @type {Record<string, number>}
+ */
 export const STEPS = { ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1 };
 
+/** @param {Board} board */
 export function dragging(board) {
-  const { list } = board;
-  list.addEventListener("pointerdown", (event) => {
+  board.list.addEventListener("pointerdown", (event) => {
     if (event.button) return;
-    const handle = event.target.closest?.(".handle");
-    if (handle) hold(board, handle, event);
+    const handle = within(event, ".handle");
+    if (handle && !board.isFixed(Number(handle.dataset.line))) hold(board, handle, event);
   });
 }
 
+/**
+ * @param {Board} board
+ * @param {HTMLElement} handle
+ * @param {PointerEvent} event
+ */
 function hold(board, handle, event) {
   event.preventDefault();
-  const row = Number(handle.dataset.row);
-  const start = board.value(row) ?? 0;
+  const line = Number(handle.dataset.line);
+  const start = board.value(line) ?? 0;
   const left = board.list.getBoundingClientRect().left;
-  const offset = event.clientX - left - board.reward.at(start);
-  const gesture = board.outbox.newGesture();
+  const offset = event.clientX - left - board.handleAxis.at(start);
+  const gesture = board.newGesture();
   let moved = false;
   handle.focus({ preventScroll: true });
-  board.held = { row, value: start };
+  board.hold(line, start);
 
+  /** @param {PointerEvent} now */
   const move = (now) => {
-    const place = now.clientX - left - offset;
-    const value = board.reward.snapped(place);
+    const value = board.snapped(now.clientX - left - offset);
     if (!moved && Math.abs(now.clientX - event.clientX) < 2) return;
     moved = true;
-    if (value === board.held.value) return;
-    board.held = { row, value };
-    set(board, row, value, gesture);
+    if (value !== board.value(line)) board.move(line, value, gesture);
   };
-  const drop = () => {
-    board.held = null;
-    if (moved) board.outbox.finish();
-    else board.put({ do: "select", row });
-    board.render(0);
-  };
-  follow(handle, event, move, drop);
+  follow(handle, event, move, () => board.release(line, moved));
 }
 
 const ENDS = ["pointerup", "pointercancel", "lostpointercapture"];
 
-// Calls `move` with each of the hand's moves, and `drop` when it lets go.
+/**
+ * Calls `move` with each of the hand's moves, and `drop` when it lets go.
+ * @param {Element} target
+ * @param {PointerEvent} start
+ * @param {(now: PointerEvent) => void} move
+ * @param {() => void} drop
+ */
 export function follow(target, { pointerId }, move, drop) {
+  /** @param {Event} event */
+  const moved = (event) => move(/** @type {PointerEvent} */ (event));
   const end = () => {
-    target.removeEventListener("pointermove", move);
+    target.removeEventListener("pointermove", moved);
     for (const name of ENDS) target.removeEventListener(name, end);
     drop();
   };
   target.setPointerCapture(pointerId);
-  target.addEventListener("pointermove", move);
+  target.addEventListener("pointermove", moved);
   for (const name of ENDS) target.addEventListener(name, end);
-}
-
-export function set(board, row, value, gesture) {
-  const text = short(value);
-  board.put({ do: "cell", row, column: "reward", value: text, gesture });
-  const input = board.rows.all.get(row)?.querySelector("[data-column=reward]");
-  if (input && parsed(input.value) !== value) input.value = minus(text);
-  board.rows.redraw(row); // the marks stand until the answer is there
 }

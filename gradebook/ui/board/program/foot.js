@@ -1,127 +1,156 @@
-// Below the rows: what the picture says in words, the selected row's other
+// Around the lines: what the picture says in words, the selected row's other
 // cells, and the buttons.
 
-import { bitsOf, buttons } from "./chips.js";
+import { buttons } from "./chips.js";
 import { button, html, set } from "./dom.js";
-import { paste } from "./paste.js";
 import { save } from "./export.js";
-import { legend } from "./legend.js";
-import { cellField, results } from "./rows.js";
+import { cellField } from "./lines.js";
+import { alike } from "./memo.js";
+import { paste } from "./paste.js";
+
+/** @import { Board } from "./board.js" */
+/** @import { Lines } from "./lines.js" */
+/** @import { Column, Edit } from "./types.js" */
 
 export class Foot {
-  constructor(board) {
+  /**
+   * @param {Board} board
+   * @param {Lines} lines
+   */
+  constructor(board, lines) {
     this.board = board;
+    this.lines = lines;
     this.summary = html("p", { class: "summary", "aria-live": "polite" });
     this.notes = html("p", { class: "notes", role: "alert", hidden: true });
     this.panel = html("div", { class: "panel", role: "group" });
+    this.words = html("p", { class: "row-words" });
     this.tools = html("div", { class: "tools", role: "toolbar", "aria-label": "Edit the batch" });
     this.block = paste(board);
+    this.history = html("input", { type: "range", min: 0, "aria-label": "History of edits" });
+    /** @type {Record<string, HTMLButtonElement>} */
+    this.buttons = {};
+    /** @type {unknown} */
+    this.drawn = null; // what the panel shows
     board.bar.append(this.tools);
     board.below.append(this.summary, this.notes, this.panel, this.block);
-    this.made = {};
-    this.build();
-  }
-
-  build() {
-    const { board } = this;
-    const tool = (name, title, act) =>
-      (this.made[name] = button({ class: "tool", title, text: name }, act));
-    const put = (edit) => () => board.put({ ...edit, row: board.selected });
-    const move = (by) => () =>
-      board.put({ do: "move", row: board.selected, to: board.selected + by });
-    const paste = () => {
-      this.block.hidden = !this.block.hidden;
-      if (!this.block.hidden) this.block.querySelector("textarea").focus();
-    };
-    const copy = () => navigator.clipboard?.writeText(location.href);
-    this.history = html("input", { type: "range", min: 0, "aria-label": "History of edits" });
+    this.tools.append(
+      this.tool("Undo", "Ctrl+Z", () => board.put({ do: "undo" })),
+      this.tool("Redo", "Ctrl+Shift+Z", () => board.put({ do: "redo" })),
+      this.tool("Reset", "Back to the original batch", () => board.put({ do: "reset" })),
+      this.menu(),
+    );
     this.history.addEventListener("input", () =>
       board.put({ do: "go", at: Number(this.history.value), gesture: 0 }),
     );
-    this.history.addEventListener("change", () => board.outbox.finish());
+    this.history.addEventListener("change", () => board.finish());
+  }
+
+  /**
+   * @param {string} name
+   * @param {string} title
+   * @param {() => void} act
+   */
+  tool(name, title, act) {
+    this.buttons[name] = button({ class: "tool", title, text: name }, act);
+    return this.buttons[name];
+  }
+
+  /** "Rows and files". */
+  menu() {
+    const { board } = this;
+    /** @param {Edit} edit */
+    const put = (edit) => () => board.put({ ...edit, row: board.row });
+    /** @param {number} by */
+    const move = (by) => () => board.put({ do: "move", row: board.row, to: board.row + by });
+    const pastes = () => {
+      this.block.hidden = !this.block.hidden;
+      if (!this.block.hidden) this.block.querySelector("textarea")?.focus();
+    };
+    const copy = () => navigator.clipboard?.writeText(location.href);
     const more = html(
       "div",
       { class: "more" },
-      tool("Add row", "A copy of the selected row, below it (Ctrl+D)", put({ do: "add" })),
-      tool("Remove row", "Removes the selected row from the batch", put({ do: "remove" })),
-      tool("Move row up", "Alt+\u2191", move(-1)),
-      tool("Move row down", "Alt+\u2193", move(1)),
-      tool("Paste rows", "Replace all rows by a block from a spreadsheet", paste),
-      tool("Save as SVG", "The picture as a file", () => save(board, "svg")),
-      tool("Save as PNG", "The picture as a file", () => save(board, "png")),
-      tool("Copy link", "A link to this batch", copy),
+      this.tool("Add row", "A copy of the selected row, below it (Ctrl+D)", put({ do: "add" })),
+      this.tool("Remove row", "Removes the selected row from the batch", put({ do: "remove" })),
+      this.tool("Move row up", "Alt+\u2191", move(-1)),
+      this.tool("Move row down", "Alt+\u2193", move(1)),
+      this.tool("Paste rows", "Replace all rows by a block from a spreadsheet", pastes),
+      this.tool("Save as SVG", "The picture as a file", () => save(board.data, "svg")),
+      this.tool("Save as PNG", "The picture as a file", () => save(board.data, "png")),
+      this.tool("Copy link", "A link to this batch", copy),
       html("label", { class: "past" }, "History", this.history),
     );
     const name = html("summary", { class: "tool", text: "Rows and files" });
-    this.menu = html("details", { class: "menu" }, name, more);
+    const menu = html("details", { class: "menu" }, name, more);
     more.addEventListener("click", ({ target }) => {
-      if (target.matches("button")) this.menu.open = false;
+      if (target instanceof Element && target.matches("button")) menu.open = false;
     });
     document.addEventListener("pointerdown", (event) => {
-      if (!event.composedPath().includes(this.menu)) this.menu.open = false;
+      if (!event.composedPath().includes(menu)) menu.open = false;
     });
-    this.menu.addEventListener("keydown", ({ key }) => {
+    menu.addEventListener("keydown", ({ key }) => {
       if (key !== "Escape") return;
-      this.menu.open = false;
+      menu.open = false;
       name.focus();
     });
-    this.tools.append(
-      tool("Undo", "Ctrl+Z", put({ do: "undo" })),
-      tool("Redo", "Ctrl+Shift+Z", put({ do: "redo" })),
-      tool("Reset", "Back to the original batch", put({ do: "reset" })),
-      this.menu,
-    );
+    return menu;
   }
 
   render() {
     const { board } = this;
     const { data } = board;
-    legend(board);
-    const said = data.stale
+    const words = data.stale
       ? `${data.stale} The grey marks show the last batch that could be computed.`
       : data.summary;
-    set(this.summary, { text: said, class: data.stale ? "summary wrong" : "summary" });
+    set(this.summary, { text: words, class: data.stale ? "summary wrong" : "summary" });
     const notes = data.notes.join(" ");
     set(this.notes, { text: notes, hidden: !notes });
     this.selected();
     const [at, count] = data.history;
     const rows = data.rows.length;
-    set(this.made.Undo, { disabled: at === 0 });
-    set(this.made.Redo, { disabled: at === count - 1 });
-    set(this.made.Reset, { disabled: !data.edited });
-    set(this.made["Remove row"], { disabled: !rows });
-    set(this.made["Move row up"], { disabled: board.selected <= 0 });
-    set(this.made["Move row down"], { disabled: board.selected >= rows - 1 });
+    set(this.buttons.Undo, { disabled: at === 0 });
+    set(this.buttons.Redo, { disabled: at === count - 1 });
+    set(this.buttons.Reset, { disabled: !data.edited });
+    set(this.buttons["Remove row"], { disabled: !rows });
+    set(this.buttons["Move row up"], { disabled: board.row <= 0 });
+    set(this.buttons["Move row down"], { disabled: board.row >= rows - 1 });
     set(this.history, { max: count - 1, disabled: count < 2, title: "0 is the original batch" });
-    if (board.root.activeElement !== this.history || !board.outbox.waiting.length)
-      this.history.value = at;
+    if (board.root.activeElement !== this.history || board.idle) this.history.value = String(at);
   }
 
-  // The selected row: its numbers in words, and the cells that have no
-  // column of their own at this width.
+  /**
+   * The selected row: its numbers in words, and the cells that have no
+   * column of their own at this width.
+   */
   selected() {
     const { board, panel } = this;
-    const { data, layout, selected } = board;
-    const row = selected;
+    const { data, layout, row } = board;
     const columns = layout.folded;
     const plain = !columns.length && !data.tokens;
-    panel.hidden = row >= data.rows.length || (plain && (data.box || !layout.narrow));
+    const hides = plain && (data.box || !layout.narrow);
+    panel.hidden = Boolean(row >= data.rows.length || hides || data.fixed);
     if (panel.hidden) return;
     set(panel, { "aria-label": `Row ${row}` });
-    const key = JSON.stringify([row, columns, layout.narrow, bitsOf(board, row)]);
-    if (panel.key !== key) {
+    const now = [row, columns, layout.narrow, board.bits(row)];
+    if (!alike(this.drawn, now)) {
       const focus = board.root.activeElement;
-      const label = panel.contains(focus) && focus.getAttribute("aria-label");
-      panel.key = key;
+      const label = focus && panel.contains(focus) ? focus.getAttribute("aria-label") : "";
+      this.drawn = now;
       this.fill(row, columns);
-      if (label) panel.querySelector(`[aria-label="${label}"]`)?.focus();
+      const same = label ? panel.querySelector(`[aria-label="${label}"]`) : null;
+      if (same instanceof HTMLElement) same.focus();
     }
-    set(this.words, { text: `Row ${row}, ${results(board, row)}` });
-    board.rows.fields(panel, row, board.rows.state(row));
+    set(this.words, { text: `Row ${row}, ${this.lines.results(board.selected)}` });
+    this.lines.fields(panel, row, this.lines.state(board.selected));
   }
 
+  /**
+   * @param {number} row
+   * @param {Column[]} columns
+   */
   fill(row, columns) {
     const { board } = this;
+    /** @param {Column} column */
     const field = (column) =>
       html(
         "label",
@@ -129,7 +158,7 @@ export class Foot {
         html("span", { text: column.title }),
         cellField(column, row),
       );
-    const masks = board.data.columns.filter((c) => c.kind === "tokens");
+    /** @param {Column} column */
     const chips = ({ title }) =>
       html(
         "div",
@@ -137,7 +166,7 @@ export class Foot {
         html("span", { "aria-hidden": "true", text: title }),
         buttons(board, row),
       );
-    this.words = html("p", { class: "row-words" });
+    const masks = board.data.columns.filter((c) => c.kind === "tokens");
     const fields = columns.filter((c) => c.kind !== "tokens").map(field);
     this.panel.replaceChildren(this.words, ...fields, ...masks.map(chips));
   }

@@ -1,5 +1,5 @@
 // The guess: an empty diamond that is dragged along the axis of the result,
-// from the blue dot of the row in question. The buttons in the box are the same
+// from the blue dot of the line in question. The buttons in the box are the same
 // guess. After the answer the diamond stays, grey.
 
 import { follow, STEPS } from "./drag.js";
@@ -7,12 +7,18 @@ import { html, set, svg } from "./dom.js";
 import { BIG } from "./marks.js";
 import { signed } from "./scale.js";
 
+/** @import { Board } from "./board.js" */
+
 const STICKY = 7; // pixels around 0 and the blue dot within which the guess is there
 
 export class Guess {
+  /** @param {Board} board */
   constructor(board) {
     this.board = board;
-    this.forget();
+    /** @type {number | null} */
+    this.choice = null;
+    /** @type {number | null} */
+    this.place = null;
     this.line = svg("path", { class: "way" });
     this.text = svg("text", { class: "place" });
     this.shape = svg("path", { d: BIG });
@@ -36,34 +42,47 @@ export class Guess {
     this.place = null;
   }
 
-  // A choice by its button.
+  get choices() {
+    return this.board.data.box?.choices ?? [];
+  }
+
+  /**
+   * A choice by its button.
+   * @param {number} choice
+   */
   choose(choice) {
     this.choice = choice;
-    this.place = this.board.data.box.choices[choice].place;
+    this.place = this.choices[choice].place;
     this.board.render(0);
   }
 
-  // The guess stands at a value of the axis; the choice follows.
+  /**
+   * The guess stands at a value of the axis; the choice follows.
+   * @param {number} value
+   */
   put(value) {
-    const { choices } = this.board.data.box;
+    /** @param {[number | null, number | null]} region */
     const inside = ([low, high]) => value >= (low ?? -Infinity) && value <= (high ?? Infinity);
-    const far = choices.map(({ place }) => Math.abs(place - value));
-    const held = choices.findIndex(({ region }) => region && inside(region));
+    const far = this.choices.map(({ place }) => Math.abs((place ?? Infinity) - value));
+    const held = this.choices.findIndex(({ region }) => region && inside(region));
     this.place = value;
     this.choice = held >= 0 ? held : far.indexOf(Math.min(...far));
     this.board.render(0);
   }
 
+  /** @param {PointerEvent} event */
   hold(event) {
     if (event.button) return;
     event.preventDefault();
     this.hand.focus({ preventScroll: true });
     const left = this.board.body.getBoundingClientRect().left;
     const offset = event.clientX - left - this.axis.at(this.value);
-    const move = ({ clientX }) => this.put(this.snapped(clientX - left - offset));
+    /** @param {PointerEvent} now */
+    const move = (now) => this.put(this.snapped(now.clientX - left - offset));
     follow(this.hand, event, move, () => {});
   }
 
+  /** @param {KeyboardEvent} event */
   key(event) {
     const step = STEPS[event.key];
     if (!step) return;
@@ -79,19 +98,20 @@ export class Guess {
   }
 
   get correct() {
-    const { data } = this.board;
-    return data.panels[data.numbers].engines[0][data.box.row] ?? 0;
+    const { data, asked } = this.board;
+    return data.panels[data.numbers].engines[0][asked] ?? 0;
   }
 
   get value() {
     return this.place ?? this.correct;
   }
 
-  // A guess past the end of the axis.
+  /** A guess past the end of the axis. */
   get beyond() {
     return this.board.reachBefore * 1.07;
   }
 
+  /** @param {number} pixels */
   snapped(pixels) {
     const { axis, correct } = this;
     const reach = this.board.reachBefore;
@@ -102,45 +122,37 @@ export class Guess {
   }
 
   render() {
-    const { data, layout, shown } = this.board;
+    const { data, layout, shown, asked } = this.board;
     const { box } = data;
-    const asks = box?.label && !box.verdict && box.choices[0].place !== null;
-    const said = box?.verdict && box.place !== null;
-    const here = (asks || said) && box.row >= shown[0] && box.row < shown[1];
+    const asks = Boolean(box?.label && !box.verdict && box.choices[0].place !== null);
+    const known = Boolean(box?.verdict && box.place !== null);
+    const here = (asks || known) && asked >= shown[0] && asked < shown[1];
     set(this.layer, {
-      class: `guess${said ? " said" : ""}`,
+      class: `guess${known ? " known" : ""}`,
       visibility: here ? null : "hidden",
     });
     this.holder.hidden = this.hand.hidden = !asks || !here;
-    if (!here) return;
-    const value = said ? box.place : this.value;
+    if (!here || !box) return;
+    const value = known ? (box.place ?? 0) : this.value;
     const at = this.axis.at(value);
-    const y = (box.row + 0.5) * layout.row;
+    const y = (asked + 0.5) * layout.line;
     const blue = this.axis.at(this.correct);
-    const words = said ? "you" : this.place === null ? "" : this.words(value);
+    const words = known ? "you" : this.place === null ? "" : this.words(value);
     set(this.mark, { transform: `translate(${at} ${y})` });
     set(this.arrows, { visibility: asks && this.place === null ? null : "hidden" });
     set(this.line, { d: asks && Math.abs(at - blue) > 14 ? `M${at},${y} H${blue}` : "" });
-    // The words stand beside the diamond, on no mark; else "you" stands above or below it.
-    const marks = data.panels[data.numbers].engines.map((values) => this.axis.at(values[box.row]));
-    const [before, after] = layout.narrow ? [0, 0] : [64, 40]; // beside the axis
-    const { left, right } = this.axis;
-    const edge = (side) => (side < 0 ? at - left + before : right + after - at);
-    const room = (side) =>
-      Math.min(edge(side), ...marks.map((x) => (x - at) * side).filter((far) => far > 8));
-    const long = 15 + 8 * words.length;
-    const open = said ? 0 : Math.sign(edge(1) - edge(-1));
-    const to = [1, -1].find((side) => room(side) >= long) ?? open;
+    const side = this.side(at, 15 + 8 * words.length, known);
     set(this.text, {
-      x: at + 15 * to,
-      y: y + (to ? 4 : box.row ? -12 : 20),
-      "text-anchor": ["end", "middle", "start"][to + 1],
+      x: at + 15 * side,
+      y: y + (side ? 4 : asked ? -12 : 20),
+      "text-anchor": ["end", "middle", "start"][side + 1],
       text: words,
     });
     if (!asks) return;
     this.hand.style.transform = `translate(${at}px, ${y}px)`;
+    const token = box.token === null || box.token === undefined ? "" : `, token ${box.token}`;
     set(this.hand, {
-      "aria-label": `Your guess for row ${box.row}`,
+      "aria-label": `Your guess for row ${box.row}${token}`,
       "aria-valuemin": -this.beyond,
       "aria-valuemax": this.beyond,
       "aria-valuenow": value,
@@ -148,6 +160,28 @@ export class Guess {
     });
   }
 
+  /**
+   * The side of the diamond on which words of this length stand on no mark: 1 is right,
+   * -1 is left; 0 is above or below it, where no side has room.
+   * @param {number} at
+   * @param {number} long
+   * @param {boolean} known
+   */
+  side(at, long, known) {
+    const { data, layout, asked } = this.board;
+    const marks = data.panels[data.numbers].engines.map((side) => this.axis.at(side[asked] ?? 0));
+    const [before, after] = layout.narrow ? [0, 0] : [64, 40]; // beside the axis
+    const { left, right } = this.axis;
+    /** @param {number} side */
+    const edge = (side) => (side < 0 ? at - left + before : right + after - at);
+    /** @param {number} side */
+    const room = (side) =>
+      Math.min(edge(side), ...marks.map((x) => (x - at) * side).filter((far) => far > 8));
+    const open = known ? 0 : Math.sign(edge(1) - edge(-1));
+    return [1, -1].find((side) => room(side) >= long) ?? open;
+  }
+
+  /** @param {number} value */
   words(value) {
     const reach = this.board.reachBefore;
     if (Math.abs(value) > reach) return `beyond ${value < 0 ? "\u2212" : "+"}${reach}`;

@@ -1,93 +1,130 @@
 // The header: names of the columns, and the axes with their numbers.
 
 import { button, html, set, svg } from "./dom.js";
+import { alike } from "./memo.js";
 import { minus, short } from "./scale.js";
+
+/** @import { Board } from "./board.js" */
+/** @import { Layout, Span } from "./layout.js" */
+/** @import { Axis } from "./scale.js" */
 
 const LETTER = 6.8; // pixels of a title's letter
 
-export function head(board) {
-  const { data, layout } = board;
-  const said = JSON.stringify([
-    layout,
-    data.names,
-    [data.numbers, data.stale, data.covered, data.edited],
-    data.panels.map((p) => p.title),
-    [board.reward, ...board.panels].map((a) => [a.low, a.high, a.unit]),
-  ]);
-  if (said === board.headed) return;
-  board.headed = said;
-  const cells = layout.spans.map((span) => cell(board, span));
-  board.head.replaceChildren(...cells);
-}
+/** @param {Layout} layout */
+export const tickDistance = ({ narrow }) => (narrow ? 26 : 44);
 
-function cell(board, span) {
-  const { data, layout } = board;
-  const made = html("div", {
-    role: "columnheader",
-    class: "cell",
-    style: `left:${span.left}px;width:${span.width}px`,
-  });
-  if (span.name === "row") {
-    set(made, { class: "cell number" });
-    made.append(html("span", { text: layout.narrow ? "#" : "row" }));
-  } else if (span.name === "reward axis") {
-    if (layout.plain) return made;
-    axis(board, made, board.reward, span, "reward", "reward axis");
-  } else if (span.panel !== undefined) {
-    const { title: whole } = data.panels[span.panel];
-    const crowded = whole.length * LETTER > span.width;
-    const title = crowded ? whole.replace(/ of the .*/, "") : whole;
-    axis(board, made, board.panels[span.panel], span, title, span.name);
-  } else if (span.engine !== undefined) {
-    set(made, { class: "cell number" });
-    const name = data.names[span.engine] + (data.stale ? ", before" : "");
-    set(made, { "aria-label": `${data.panels[data.numbers].title}, ${name}` });
-    const [part] = data.panels[data.numbers].title.split(" of the ");
-    if (data.panels.length > 1) made.append(html("div", { text: part }));
-    made.append(html("span", { text: name }));
-  } else {
-    const { title, help, kind } = span.column;
-    const right = span.name === "reward";
-    set(made, { class: `cell ${right ? "number" : kind}`, title: help || null });
-    made.append(html("span", { class: help ? "helped" : null, text: title }));
+export class Head {
+  /** @param {Board} board */
+  constructor(board) {
+    this.board = board;
+    this.element = html("div", { class: "head", role: "row" });
+    /** @type {unknown} */
+    this.drawn = null;
   }
-  return made;
-}
 
-// That the axis became wider with the answer.
-function widened({ data, reveal }, panel) {
-  const [before, now] = data.panels[panel].reach;
-  if (!data.box?.verdict || data.edited || !reveal.wide || before === now) return "";
-  return `\u00b7 axis widened, \u00b1${before} \u2192 \u00b1${now}`;
-}
+  /** @param {boolean} wide  the axes are as wide as they have to be */
+  render(wide) {
+    const { board } = this;
+    const { data, layout } = board;
+    const now = [
+      layout,
+      data.names,
+      [data.numbers, data.stale, data.covered, data.edited, wide],
+      data.panels.map((panel) => panel.title),
+      [board.handleAxis, ...board.panels].map((axis) => [axis.low, axis.high, axis.unit]),
+    ];
+    if (alike(this.drawn, now)) return;
+    this.drawn = now;
+    this.element.replaceChildren(...layout.spans.map((span) => this.cell(span, wide)));
+  }
 
-function axis(board, made, axis, span, title, name) {
-  made.classList.add("axis");
-  const line = html("span", { class: "title", text: title });
-  made.append(line);
-  const note = name === "reward axis" ? "(drag)" : widened(board, span.panel);
-  if (note && !board.layout.narrow) line.append(" ", html("span", { class: "quiet", text: note }));
-  if (axis.bendable) {
-    const other = axis.unit ? "linear" : "symlog";
-    const bend = {
-      class: "bend",
-      title: `A ${axis.unit ? "symlog" : "linear"} axis. Change to ${other}.`,
-      text: axis.unit ? "symlog" : "linear",
-    };
-    line.append(
-      " ",
-      button(bend, () => board.bend(name)),
-    );
+  /**
+   * @param {Span} span
+   * @param {boolean} wide
+   */
+  cell(span, wide) {
+    const { data, layout } = this.board;
+    const cell = html("div", {
+      role: "columnheader",
+      class: "cell",
+      style: `left:${span.left}px;width:${span.width}px`,
+    });
+    if (span.name === "row") {
+      set(cell, { class: "cell number" });
+      cell.append(html("span", { text: layout.narrow ? "#" : "row" }));
+    } else if (span.name === "handle axis") {
+      if (layout.plain) return cell;
+      const note = data.fixed ? "" : "(drag)";
+      this.axis(cell, this.board.handleAxis, span, data.handles.title, note);
+    } else if (span.panel !== undefined) {
+      const { title: whole } = data.panels[span.panel];
+      const crowded = whole.length * LETTER > span.width;
+      const title = crowded ? whole.replace(/ of the .*/, "") : whole;
+      const note = wide ? this.widened(span.panel) : "";
+      this.axis(cell, this.board.panels[span.panel], span, title, note);
+    } else if (span.engine !== undefined) {
+      set(cell, { class: "cell number" });
+      const name = data.names[span.engine] + (data.stale ? ", before" : "");
+      set(cell, { "aria-label": `${data.panels[data.numbers].title}, ${name}` });
+      const [part] = data.panels[data.numbers].title.split(" of the ");
+      if (data.panels.length > 1) cell.append(html("div", { text: part }));
+      cell.append(html("span", { text: name }));
+    } else if (span.column) {
+      const { title, help, kind } = span.column;
+      const right = span.name === "reward";
+      set(cell, { class: `cell ${right ? "number" : kind}`, title: help || null });
+      cell.append(html("span", { class: help ? "helped" : null, text: title }));
+    }
+    return cell;
   }
-  const scale = svg("svg", {
-    class: "numbers",
-    "aria-hidden": "true",
-    width: span.width,
-    height: 18,
-  });
-  for (const tick of axis.ticks(board.layout.narrow ? 26 : 44)) {
-    const x = axis.at(tick) - span.left;
-    scale.append(svg("text", { x, y: 13, text: minus(short(tick)) }));
+
+  /**
+   * That the axis became wider with the answer.
+   * @param {number} panel
+   */
+  widened(panel) {
+    const { data } = this.board;
+    const [before, now] = data.panels[panel].reach;
+    if (!data.box?.verdict || data.edited || before === now) return "";
+    return `\u00b7 axis widened, \u00b1${before} \u2192 \u00b1${now}`;
   }
-  made.append(scale);
+
+  /**
+   * @param {HTMLElement} cell
+   * @param {Axis} axis
+   * @param {Span} span
+   * @param {string} title
+   * @param {string} note
+   */
+  axis(cell, axis, span, title, note) {
+    const { board } = this;
+    cell.classList.add("axis");
+    const line = html("span", { class: "title", text: title });
+    cell.append(line);
+    if (note && !board.layout.narrow)
+      line.append(" ", html("span", { class: "quiet", text: note }));
+    if (axis.bendable) {
+      const other = axis.unit ? "linear" : "symlog";
+      const look = {
+        class: "bend",
+        title: `A ${axis.unit ? "symlog" : "linear"} axis. Change to ${other}.`,
+        text: axis.unit ? "symlog" : "linear",
+      };
+      line.append(
+        " ",
+        button(look, () => board.bend(span.name)),
+      );
+    }
+    const numbers = svg("svg", {
+      class: "numbers",
+      "aria-hidden": "true",
+      width: span.width,
+      height: 18,
+    });
+    for (const tick of axis.ticks(tickDistance(board.layout))) {
+      const x = axis.at(tick) - span.left;
+      numbers.append(svg("text", { x, y: 13, text: minus(short(tick)) }));
+    }
+    cell.append(numbers);
+  }
 }

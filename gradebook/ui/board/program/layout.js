@@ -1,23 +1,47 @@
 // Where everything stands, in pixels, at a given width.
 
+/** @import { Column, Data } from "./types.js" */
+
 const NARROW = 640;
-const BRACKET = 17; // pixels left of the rows' numbers for the brackets of pieces
-const MANY = 8; // rows beyond which they are lower
+const BRACKET = 17; // pixels left of the lines' numbers for the brackets of groups
+const MANY = 8; // lines beyond which they are lower
 const NUMBER = 94; // pixels of a result as a number, before and after the answer
 const GAP = 10;
 const CHIP = 15; // pixels of a mask chip with its gap, where there is room
 const LEAST_CHIP = 6;
 const AXES = 300; // pixels that the axes get before any optional column
 
-// What a batch looks like at this width: the columns with their places, the
-// axes' spans, what does not fit ("folded", shown for the selected row).
-// `joined`: some rows are pieces of one rollout, and need room for brackets.
-// `large`: the window is wide enough for higher rows.
+/**
+ * @typedef {object} Span  from left to right: a column, an axis, or a number
+ * @property {string} name
+ * @property {number} left
+ * @property {number} width
+ * @property {Column} [column]
+ * @property {number} [panel]
+ * @property {number} [engine]
+ *
+ * @typedef {object} Layout  what a batch looks like at a width
+ * @property {number} width
+ * @property {boolean} narrow
+ * @property {boolean} plain  no left axis: what is dragged is a number alone
+ * @property {Span[]} spans
+ * @property {Column[]} folded  columns that do not fit; the selected row shows them
+ * @property {number} line  the height of a line
+ * @property {number} head  that of the header
+ */
+
+/**
+ * @param {Data} data
+ * @param {number} width
+ * @param {boolean} joined  some lines are joined, and need room for brackets
+ * @param {boolean} large  the window is wide enough for higher lines
+ * @returns {Layout}
+ */
 export function layout(data, width, joined, large) {
   const narrow = width < NARROW;
   const first = (narrow ? 26 : 40) + (joined ? BRACKET : 0);
-  const many = data.rows.length > MANY;
-  const row = large ? (many ? 34 : 40) : presenting() ? 26 : many ? 28 : 34;
+  const many = (data.lines ?? data.rows).length > MANY;
+  const line = large ? (many ? 34 : 40) : presenting() ? 26 : many ? 28 : 34;
   // On a phone a bug's page shows rewards as numbers alone.
   const plain = narrow && Boolean(data.box);
   const columns = data.columns.filter((c) => c.kind !== "list");
@@ -31,12 +55,12 @@ export function layout(data, width, joined, large) {
 
   // Optional columns leave from the last to the first until the axes fit.
   const optional = columns.filter((c) => c.name !== "prompt" && c.name !== "reward").reverse();
-  const least = narrow ? width - fixed : AXES + 120 * (data.panels.length - 1);
+  const least = narrow && !data.fixed ? width - fixed : AXES + 120 * (data.panels.length - 1);
   for (const column of optional) {
     if (rest() >= least) break;
     if (column.kind === "tokens" && !narrow) {
       const small = Math.max(data.tokens * LEAST_CHIP, 90) + 2 * GAP;
-      const spare = wide.get(column.name) - (least - rest());
+      const spare = (wide.get(column.name) ?? 0) - (least - rest());
       if (spare >= small) {
         wide.set(column.name, spare);
         break;
@@ -46,46 +70,66 @@ export function layout(data, width, joined, large) {
     folded.unshift(column);
   }
 
-  // From left to right: row, label, reward and its axis, the other columns,
-  // the axes of the results, the numbers.
+  // Row, label, reward and its axis, the other columns, the axes of the results, the
+  // numbers.
+  /** @type {Span[]} */
   const spans = [];
   let x = first;
-  const put = (name, w, more = {}) => {
-    spans.push({ name, left: x, width: w, ...more });
-    x += w;
+  /**
+   * @param {string} name
+   * @param {number} width
+   * @param {Partial<Span>} more
+   */
+  const put = (name, width, more = {}) => {
+    spans.push({ name, left: x, width, ...more });
+    x += width;
   };
-  const [before, after] = [["prompt", "reward"], []];
-  for (const c of columns) if (wide.has(c.name) && !before.includes(c.name)) after.push(c);
+  const before = ["prompt", "reward"];
+  const after = columns.filter((c) => wide.has(c.name) && !before.includes(c.name));
   const free = rest();
   const panels = data.panels.length;
   const share = plain ? 0 : panels > 1 ? 0.3 : 0.4;
   spans.push({ name: "row", left: 0, width: x });
   for (const name of before)
-    put(name, wide.get(name), { column: columns.find((c) => c.name === name) });
-  put("reward axis", Math.floor(free * share));
-  for (const column of after) put(column.name, wide.get(column.name), { column });
+    put(name, wide.get(name) ?? 0, { column: columns.find((c) => c.name === name) });
+  put("handle axis", Math.floor(free * share));
+  for (const column of after) put(column.name, wide.get(column.name) ?? 0, { column });
   const each = Math.floor((free - Math.floor(free * share)) / panels);
   for (let i = 0; i < panels; i++) put(`panel ${i}`, each, { panel: i });
   if (numbers) {
     put("correct", numbers, { engine: 0 });
     if (engines > 1 && (data.box || !data.covered)) put("faulty", numbers, { engine: 1 });
   }
-  return { width, narrow, plain, spans, folded, row, head: 46 };
+  return { width, narrow, plain, spans, folded, line, head: 46 };
 }
 
-// The address asks for the presenter view.
+/** The address asks for the presenter view. */
 export const presenting = () => new URLSearchParams(location.search).get("present") === "1";
 
-// The span of that name, or undefined.
-export const span = (layout, name) => layout.spans.find((one) => one.name === name);
+/**
+ * @param {Layout} layout
+ * @param {string} name
+ */
+export const span = ({ spans }, name) => spans.find((some) => some.name === name);
 
-// Both ends of an axis, with room for half a mark.
+/**
+ * Both ends of an axis, with room for half a mark.
+ * @param {Layout} layout
+ * @param {string} name
+ * @returns {[number, number]}
+ */
 export function ends(layout, name) {
-  const { left, width } = span(layout, name);
+  const { left, width } = span(layout, name) ?? { left: 0, width: 0 };
   const room = layout.narrow ? 9 : 14;
   return [left + room, left + width - room];
 }
 
+/**
+ * The pixels that a column wants.
+ * @param {Column} column
+ * @param {Data} data
+ * @param {boolean} narrow
+ */
 function wanted(column, data, narrow) {
   if (column.kind === "tokens") return Math.max(data.tokens * CHIP, 90) + 2 * GAP;
   if (column.kind === "flag") return 56;
@@ -103,6 +147,7 @@ function wanted(column, data, narrow) {
   return Math.min(Math.max(longest * letters + 18, 58), 110);
 }
 
+/** @param {Data} data */
 function numberWidth(data) {
   const texts = data.panels[data.numbers].text.flat();
   const longest = Math.max(...[...texts, ...data.names].map((t) => t.length), 7);

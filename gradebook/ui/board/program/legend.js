@@ -1,8 +1,13 @@
 // What the marks mean: only those that are drawn.
 
-import { alike } from "./causes.js";
+import { sameGroups } from "./causes.js";
 import { html, svg } from "./dom.js";
+import { alike } from "./memo.js";
 
+/** @import { Layout } from "./layout.js" */
+/** @import { Data } from "./types.js" */
+
+/** @type {Record<string, () => SVGElement>} */
 const SIGNS = {
   correct: () => svg("circle", { cx: 8, cy: 8, r: 5.5, class: "correct mark" }),
   faulty: () => svg("path", { d: "M8,1 L15,8 L8,15 L1,8 Z", class: "faulty mark" }),
@@ -17,46 +22,79 @@ const SIGNS = {
   ghost: () => svg("circle", { cx: 8, cy: 8, r: 4, class: "ghost-sign" }),
 };
 
-// One of them beside words.
+/**
+ * One of them beside words.
+ * @param {string} name
+ * @param {string} look
+ */
 export const sign = (name, look = "") =>
   svg("svg", { viewBox: "0 0 16 16", class: `sign ${look}`, "aria-hidden": "true" }, SIGNS[name]());
 
-// Nothing moves under a hand: the legend stands while a handle is held, and
-// keeps a place for the sign that comes with the first edit.
-export function legend(board) {
-  if (board.held && board.legend.key) return;
-  const said = items(board);
-  const key = JSON.stringify(said);
-  if (board.legend.key === key) return;
-  board.legend.key = key;
-  const edited = said.some(([name]) => name === "ghost");
-  board.legend.replaceChildren(
-    ...said.map((one) => item(...one)),
-    ...(edited ? [] : [item("ghost", BEFORE, "item later")]),
-  );
-}
-
 const BEFORE = "before the edits";
 
+/**
+ * @typedef {[sign: string, words: string]} Entry
+ */
+
+export class Legend {
+  constructor() {
+    this.element = html("div", { class: "legend" });
+    /** @type {Entry[] | null} */
+    this.entries = null;
+  }
+
+  /**
+   * Nothing moves under a hand: the legend stands while a handle is held, and
+   * keeps a place for the sign that comes with the first edit.
+   * @param {Data} data
+   * @param {Layout} layout
+   * @param {number} times  how many times as long as they are divisors are drawn
+   * @param {boolean} held
+   */
+  render(data, layout, times, held) {
+    if (held && this.entries) return;
+    const entries = found(data, layout, times);
+    if (alike(this.entries, entries)) return;
+    this.entries = entries;
+    const edited = entries.some(([name]) => name === "ghost");
+    this.element.replaceChildren(
+      ...entries.map(([name, words]) => item(name, words)),
+      ...(edited ? [] : [item("ghost", BEFORE, "item later")]),
+    );
+  }
+}
+
+/**
+ * @param {string} name
+ * @param {string} words
+ * @param {string} look
+ */
 const item = (name, words, look = "item") =>
   html("span", { class: look }, sign(name), html("span", { text: words }));
 
-function items({ data, causes: { times }, layout }) {
-  // Where no reward axis is drawn, no causes are.
+/**
+ * @param {Data} data
+ * @param {Layout} layout
+ * @param {number} times
+ * @returns {Entry[]}
+ */
+function found(data, layout, times) {
+  // Where no left axis is drawn, no causes are.
   const causes = layout.plain ? [] : data.causes;
   const [correct, faulty] = data.names;
+  /** @type {Entry[]} */
   const shown = [["correct", correct]];
   if (!data.covered) shown.push(["faulty", faulty]);
   else if (data.box?.label && data.box.choices[0].place !== null)
     shown.push(["guess", "your guess"]);
   const grouped = causes.some((c) => c.at.some((x) => x !== null));
   if (grouped) {
-    const both = alike(causes);
+    const same = sameGroups(causes);
     shown.push([
-      both ? "both" : "bracket",
+      same ? "both" : "bracket",
       `compared with each other; the bracket is at the ${data.baseline}`,
     ]);
-    if (!both && causes.length > 1) shown.push(["dashed", `the same, ${faulty}`]);
+    if (!same && causes.length > 1) shown.push(["dashed", `the same, ${faulty}`]);
   }
   if (causes.some((c) => c.scale)) {
     const longer = times > 1 ? `, drawn ${times.toLocaleString("en")} times as long` : "";

@@ -6,6 +6,10 @@ import { Kept, set, svg } from "./dom.js";
 import { ends } from "./layout.js";
 import { Axis } from "./scale.js";
 
+/** @import { Board } from "./board.js" */
+/** @import { Reveal } from "./reveal.js" */
+/** @import { Panel, Value } from "./types.js" */
+
 export const BIG = "M0,-10 L10,0 L0,10 L-10,0 Z";
 export const DIAMOND = "M0,-7.5 L7.5,0 L0,7.5 L-7.5,0 Z";
 const AWAY = "M-7,-6 L-1,0 L-7,6 M0,-6 L6,0 L0,6";
@@ -13,59 +17,90 @@ const BACK = "M7,-6 L1,0 L7,6 M0,-6 L-6,0 L0,6";
 const SMALL = "M0,-5 L5,0 L0,5 L-5,0 Z";
 
 export class Marks {
-  constructor(board) {
+  /**
+   * @param {Board} board
+   * @param {Reveal} reveal
+   */
+  constructor(board, reveal) {
     this.board = board;
-    this.kept = {};
-    for (const name of ["ghosts", "arrows", "links", "circles", "diamonds"]) {
-      const layer = svg("g", { class: name });
-      board.over.append(layer);
-      this.kept[name] = new Kept(layer);
-    }
+    this.reveal = reveal;
+    /** @param {string} name */
+    const layer = (name) => {
+      const group = svg("g", { class: name });
+      board.over.append(group);
+      return new Kept(group);
+    };
+    this.ghosts = layer("ghosts");
+    this.arrows = layer("arrows");
+    this.links = layer("links");
+    this.circles = layer("circles");
+    this.diamonds = layer("diamonds");
   }
 
+  /** @param {number} length */
   render(length) {
     const { data, shown, layout } = this.board;
     data.panels.forEach((panel, p) => {
-      for (let row = shown[0]; row < shown[1]; row++)
-        this.row(panel, p, row, (row + 0.5) * layout.row, length);
+      for (let line = shown[0]; line < shown[1]; line++)
+        this.line(panel, p, line, (line + 0.5) * layout.line, length);
     });
-    for (const kept of Object.values(this.kept)) kept.sweep();
+    for (const kept of [this.ghosts, this.arrows, this.links, this.circles, this.diamonds])
+      kept.sweep();
   }
 
-  row(panel, p, row, y, length) {
-    const { board, kept } = this;
+  /**
+   * The marks of a line on one panel.
+   * @param {Panel} panel
+   * @param {number} p
+   * @param {number} line
+   * @param {number} y
+   * @param {number} length
+   */
+  line(panel, p, line, y, length) {
+    const { board } = this;
     const axis = board.panels[p];
-    const [correct, faulty] = panel.engines.map((values) => values?.[row]);
-    const key = `${p}.${row}`;
+    const [correct, faulty] = panel.engines.map((values) => values?.[line]);
+    const key = `${p}.${line}`;
     if (absent(correct)) return;
-    const xc = axis.at(correct);
+    const blue = axis.at(correct);
     const known = !absent(faulty);
-    const { box, numbers } = board.data;
-    const asked = box?.row === row && p === numbers ? " asked" : "";
+    const asked = board.asked === line && p === board.data.numbers ? " asked" : "";
     // The diamond sets out from the blue dot.
-    const xf = known && !(asked && board.reveal.stage === 0) ? axis.at(faulty) : xc;
-    const flip = known && panel.flips.includes(row);
-    const differ = known && panel.differ.includes(row);
-    const look = { "data-row": row, class: `correct${asked}`, "data-value": correct };
+    const red = known && !(asked && this.reveal.stage === 0) ? axis.at(faulty) : blue;
+    const flip = known && panel.flips.includes(line);
+    const differ = known && panel.differ.includes(line);
+    const look = {
+      "data-row": board.lines[line].row,
+      "data-line": line,
+      class: `correct${asked}`,
+      "data-value": correct,
+    };
     const circle = set(
-      kept.circles.get(key, () => svg("circle", { r: 5.5 })),
+      this.circles.get(key, () => svg("circle", { r: 5.5 })),
       look,
     );
-    const diamond = known && kept.diamonds.get(key, () => svg("path"));
-    const link = differ && kept.links.get(key, () => svg("rect", { width: 1, height: 1 }));
-    const off = known && !axis.holds(faulty) && Math.sign(faulty);
-    if (diamond)
-      set(diamond, {
-        ...look,
-        class: `faulty${asked}`,
-        "data-value": faulty,
-        d: off ? (off > 0 ? AWAY : BACK) : asked ? BIG : DIAMOND,
-      });
-    if (link) set(link, { class: `${flip ? "flip" : ""}${asked}` });
-    this.ring(panel, p, row, correct, y);
-    this.ghosts(panel, p, row, y);
-    const arrows = p ? [] : this.arrows(row);
-    board.glide.to(key, [xc, xf, y], length, ([c, f, at]) => {
+    const off = known && !axis.holds(faulty) ? Math.sign(faulty) : 0;
+    const diamond = known
+      ? set(
+          this.diamonds.get(key, () => svg("path")),
+          {
+            ...look,
+            class: `faulty${asked}`,
+            "data-value": faulty,
+            d: off ? (off > 0 ? AWAY : BACK) : asked ? BIG : DIAMOND,
+          },
+        )
+      : null;
+    const link = differ
+      ? set(
+          this.links.get(key, () => svg("rect", { width: 1, height: 1 })),
+          { class: `${flip ? "flip" : ""}${asked}` },
+        )
+      : null;
+    this.ring(panel, p, line, correct, y);
+    this.before(panel, p, line, y);
+    const arrows = p ? [] : this.twice(line);
+    board.glide.to(key, [blue, red, y], length, ([c, f, at]) => {
       set(circle, { transform: `translate(${c} ${at})` });
       if (diamond) set(diamond, { transform: `translate(${f} ${at})` });
       if (link) {
@@ -80,53 +115,78 @@ export class Marks {
     });
   }
 
-  // Where the blue dot of the question stood before the axis widened.
-  ring(panel, p, row, correct, y) {
-    const { data, reveal, layout } = this.board;
+  /**
+   * Where the blue dot of the question stood before the axis widened.
+   * @param {Panel} panel
+   * @param {number} p
+   * @param {number} line
+   * @param {number} correct
+   * @param {number} y
+   */
+  ring(panel, p, line, correct, y) {
+    const { data, layout, asked, panels } = this.board;
     const [before, now] = panel.reach;
-    const asked = data.box?.verdict && data.box.row === row && p === data.numbers;
-    if (!asked || !reveal.wide || now === before || data.edited) return;
-    const old = new Axis([-before, before], null, ...ends(layout, `panel ${p}`));
-    if (Math.abs(old.at(correct) - this.board.panels[p].at(correct)) < 3) return;
-    const ring = this.kept.ghosts.get("ring", () => svg("circle", { r: 7, class: "ring" }));
+    const here = data.box?.verdict && asked === line && p === data.numbers;
+    if (!here || !this.reveal.wide || now === before || data.edited) return;
+    const old = new Axis({ low: -before, high: before, unit: null }, ends(layout, `panel ${p}`));
+    if (Math.abs(old.at(correct) - panels[p].at(correct)) < 3) return;
+    const ring = this.ghosts.get("ring", () => svg("circle", { r: 7, class: "ring" }));
     set(ring, { cx: old.at(correct), cy: y });
   }
 
-  // From where each engine's result stood before its second normalization: what
-  // draws the arrow to a place.
-  arrows(row) {
+  /**
+   * From where each engine's result stood before its second normalization: what
+   * draws the arrow to a place.
+   * @param {number} line
+   */
+  twice(line) {
     const axis = this.board.panels[0];
     return (this.board.data.second ?? []).map((values, engine) => {
-      const from = absent(values[row]) ? null : axis.at(values[row]);
+      const value = values[line];
+      const from = absent(value) ? null : axis.at(value);
       const look = { class: engine ? "faulty" : "correct" };
-      const arrow = this.kept.arrows.get(`${row}.${engine}`, () => svg("path", look));
+      const arrow = this.arrows.get(`${line}.${engine}`, () => svg("path", look));
+      /**
+       * @param {number} to
+       * @param {number} y
+       */
       return (to, y) => {
         const lift = y + (engine ? 9 : -9);
-        const back = Math.sign(from - to);
+        const start = from ?? to;
+        const back = Math.sign(start - to);
         const tip = to + back * 3;
-        const far = from !== null && Math.abs(to - from) >= 10;
         const head = `${tip + back * 5},${lift - 3.5} L${tip},${lift} L${tip + back * 5},${lift + 3.5}`;
-        const way = `M${from},${lift - 3} V${lift + 3} M${from},${lift} H${tip} M${head}`;
-        set(arrow, { d: far ? way : "" });
+        const way = `M${start},${lift - 3} V${lift + 3} M${start},${lift} H${tip} M${head}`;
+        set(arrow, { d: Math.abs(to - start) >= 10 ? way : "" });
       };
     });
   }
 
-  // Where the marks stood before the edits.
-  ghosts(panel, p, row, y) {
-    const { board, kept } = this;
-    const axis = board.panels[p];
+  /**
+   * Where the marks stood before the edits.
+   * @param {Panel} panel
+   * @param {number} p
+   * @param {number} line
+   * @param {number} y
+   */
+  before(panel, p, line, y) {
+    const axis = this.board.panels[p];
     panel.engines.forEach((values, engine) => {
-      const before = panel.ghosts?.[engine]?.[row];
-      if (absent(before) || before === values?.[row]) return;
-      const ghost = kept.ghosts.get(`${p}.${row}.${engine}`, () =>
+      const before = panel.ghosts?.[engine]?.[line];
+      if (absent(before) || before === values?.[line]) return;
+      const make = () =>
         engine
           ? svg("path", { d: SMALL, class: "faulty" })
-          : svg("circle", { r: 4, class: "correct" }),
-      );
+          : svg("circle", { r: 4, class: "correct" });
+      /** @type {SVGElement} */
+      const ghost = this.ghosts.get(`${p}.${line}.${engine}`, make);
       set(ghost, { transform: `translate(${axis.at(before)} ${y})` });
     });
   }
 }
 
+/**
+ * @param {Value | undefined} x
+ * @returns {x is null | undefined}
+ */
 const absent = (x) => x === null || x === undefined;

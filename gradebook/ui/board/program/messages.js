@@ -8,12 +8,27 @@
 // with `finish`; an edit without a gesture is an act by itself. When the
 // server has answered a finished act, the rest of the page hears of it.
 
+/** @import { Edit, Message } from "./types.js" */
+
 const PATIENCE = 3000; // ms until a message without an answer goes out again
 const QUICK = 150; // ms that an answer may take before the server has much to do
 
+/**
+ * The address that takes the edits of a draft, and gives its picture.
+ * @param {string} epoch
+ */
+export const server = (epoch) => new URL(`../../board-edits/${epoch}`, import.meta.url);
+
 export class Outbox {
-  constructor() {
-    this.epoch = null;
+  /**
+   * @param {(message: Message) => void} send  carries a message to the server
+   * @param {() => void} settled
+   */
+  constructor(send, settled) {
+    this.send = send;
+    this.settled = settled;
+    this.epoch = "";
+    /** @type {(Edit & {n: number})[]} */
     this.waiting = []; // edits without acknowledgement, in order
     this.sent = 0; // number of the last edit that was sent
     this.last = 0; // number of the last edit
@@ -21,15 +36,22 @@ export class Outbox {
     this.finished = 0; // number of the last edit of a finished act
     this.told = 0; // what the rest of the page has heard of
     this.gesture = Date.now(); // another number than before a reload
+    this.left = 0; // when the last message left
     this.trip = 0; // ms that the last answer took
     this.away = false; // the server did not answer, or has this draft no more
-    this.send = () => {}; // carries a message to the server
-    this.settled = () => {};
+    /** @type {number | undefined} */
+    this.pause = undefined;
+    /** @type {number | undefined} */
+    this.patience = undefined;
   }
 
-  // What came with the data: another epoch is another draft on the server,
-  // which knows nothing of edits that were meant for the old one. Where the
-  // server was away they are made again, on the draft as it was kept.
+  /**
+   * What came with the data: another epoch is another draft on the server,
+   * which knows nothing of edits that were meant for the old one. Where the
+   * server was away they are made again, on the draft as it was kept.
+   * @param {string} epoch
+   * @param {number} ack
+   */
   heard(epoch, ack) {
     if (epoch !== this.epoch) {
       const again = this.away ? this.waiting : [];
@@ -50,18 +72,20 @@ export class Outbox {
     this.next();
   }
 
-  // A new edit. A value of the same gesture that was not sent is replaced.
+  /**
+   * A new edit. A value of the same gesture that was not sent is replaced.
+   * @param {Edit} edit
+   */
   put(edit) {
     this.last += 1;
     const before = this.waiting.at(-1);
-    const unsent = before && before.n > this.sent;
-    if (unsent && replaces(edit, before)) this.waiting.pop();
+    if (before && before.n > this.sent && replaces(edit, before)) this.waiting.pop();
     this.waiting.push({ ...edit, n: this.last });
     if (edit.gesture === undefined) this.finished = this.last;
     this.next();
   }
 
-  // The act of the last edit has ended.
+  /** The act of the last edit has ended. */
   finish() {
     this.finished = this.last;
     this.next();
@@ -81,9 +105,16 @@ export class Outbox {
     return this.gesture;
   }
 
-  // While a hand is moving, a loaded server gets as much time between two
-  // messages as its answer took beyond that. (A slow browser takes 110 ms of
-  // which the server works 15.)
+  /** The server has heard everything. */
+  get idle() {
+    return !this.waiting.length;
+  }
+
+  /**
+   * While a hand is moving, a loaded server gets as much time between two
+   * messages as its answer took beyond that. (A slow browser takes 110 ms of
+   * which the server works 15.)
+   */
   later() {
     const moving = this.finished < this.last;
     const due = this.left + 2 * this.trip - QUICK;
@@ -105,31 +136,43 @@ export class Outbox {
     this.send({ epoch: this.epoch, edits: this.waiting });
   }
 
-  // The value that a cell will have once the server has heard everything.
-  pending(row, column) {
+  /**
+   * What a place of the table will hold once the server has heard everything;
+   * undefined where nothing is on its way to it. Of tokens, that of `first`.
+   * @param {number} row
+   * @param {string} column
+   * @param {number | null} first
+   * @returns {string | boolean | undefined}
+   */
+  pending(row, column, first = null) {
     for (let i = this.waiting.length - 1; i >= 0; i--) {
       const edit = this.waiting[i];
       if (!STEADY.has(edit.do)) return undefined;
-      if (edit.do === "cell" && edit.row === row && edit.column === column) return edit.value;
+      if (edit.row !== row) continue;
+      if (edit.do === "cell" && edit.column === column && first === null) return edit.value;
+      if (edit.do === "token" && edit.column === column && covers(edit, first)) return edit.value;
     }
     return undefined;
   }
 
-  // The row's mask ('101...') with the edits that are on their way.
+  /**
+   * The row's mask ("101...") with the edits that are on their way.
+   * @param {number} row
+   * @param {string} bits
+   */
   mask(row, bits) {
-    if (!this.waiting.length) return bits;
     let found = bits;
-    for (const edit of this.waiting) {
-      if (edit.do !== "mask" || edit.row !== row) continue;
-      const fill = (edit.value ? "1" : "0").repeat(edit.stop - edit.start);
-      found = found.slice(0, edit.start) + fill + found.slice(edit.stop);
+    for (const { do: name, row: of, start = 0, stop = 0, value } of this.waiting) {
+      if (name !== "mask" || of !== row) continue;
+      const fill = (value ? "1" : "0").repeat(stop - start);
+      found = found.slice(0, start) + fill + found.slice(stop);
     }
     return found;
   }
 
-  // The row that will be selected.
-  get row() {
-    return this.waiting.findLast((edit) => edit.do === "select")?.row;
+  /** The row and token that will be selected. */
+  get selection() {
+    return this.waiting.findLast((edit) => edit.do === "select");
   }
 
   stop() {
@@ -139,14 +182,25 @@ export class Outbox {
 }
 
 // After any other edit a row's number may mean another row.
-const STEADY = new Set(["cell", "mask", "select", "stage"]);
+const STEADY = new Set(["cell", "token", "mask", "select", "stage"]);
 
+/**
+ * @param {Edit} edit
+ * @param {number | null} token
+ */
+const covers = ({ start = 0, stop = 0 }, token) => token !== null && start <= token && token < stop;
+
+/**
+ * @param {Edit} edit
+ * @param {Edit} before
+ */
 const replaces = (edit, before) =>
   edit.do === before.do &&
   (edit.do === "select" ||
     edit.do === "go" ||
-    (edit.do === "cell" &&
+    ((edit.do === "cell" || edit.do === "token") &&
       edit.gesture !== undefined &&
       edit.gesture === before.gesture &&
       edit.row === before.row &&
+      edit.start === before.start &&
       edit.column === before.column));

@@ -3,10 +3,14 @@
 
 import { button, html } from "./dom.js";
 
+/** @import { Board } from "./board.js" */
+
+/** @param {Board} board */
 export function paste(board) {
   board.list.addEventListener("paste", (event) => {
-    const { row, column } = event.target.dataset ?? {};
-    const text = event.clipboardData.getData("text/plain").replace(/\r/g, "");
+    if (!(event.target instanceof HTMLElement)) return;
+    const { row, column } = event.target.dataset;
+    const text = event.clipboardData?.getData("text/plain").replace(/\r/g, "") ?? "";
     const block = text.replace(/\n$/, "");
     if (column === undefined || !/[\t\n]/.test(block)) return;
     event.preventDefault();

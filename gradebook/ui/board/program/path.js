@@ -3,11 +3,16 @@
 
 import { button, html, prose, set, svg } from "./dom.js";
 import { sign } from "./legend.js";
+import { alike } from "./memo.js";
+
+/** @import { Board } from "./board.js" */
+/** @import { Stage, Track } from "./types.js" */
 
 const LEAST = 88; // pixels of a stage; on a phone the path scrolls
 const [TOP, LOW] = [10, 80]; // pixels of the tracks, below the names
 
 export class Path {
+  /** @param {Board} board */
   constructor(board) {
     this.board = board;
     this.title = html("h2", { class: "path-title" });
@@ -21,17 +26,21 @@ export class Path {
     this.pipe = html("div", { class: "pipe" }, this.tracks, this.stages, this.note);
     this.scroll = html("div", { class: "pipes" }, this.pipe);
     this.whole = html("section", { class: "path" }, this.title, this.scroll);
+    /** @type {unknown} */
+    this.drawn = null;
+    /** @type {number | null} */
+    this.parts = null;
   }
 
   render() {
-    const { data, width, reveal } = this.board;
+    const { data, width, root } = this.board;
     const { path } = data;
     this.whole.hidden = !path;
     if (!path) return;
     const full = this.whole.clientWidth || width;
-    const key = JSON.stringify([path, full, data.covered, data.names]);
-    if (this.key === key) return;
-    this.key = key;
+    const now = [path, full, data.covered, data.names];
+    if (alike(this.drawn, now)) return;
+    this.drawn = now;
     const { row, stages, parts } = path;
     const at =
       parts === null
@@ -42,18 +51,24 @@ export class Path {
     const each = Math.max(full / stages.length, LEAST);
     this.pipe.style.width = `${each * stages.length}px`;
     set(this.scroll, { tabindex: each > full / stages.length ? 0 : null });
-    const focus = this.stages.contains(this.board.root.activeElement);
-    const name = focus && this.board.root.activeElement.dataset.stage;
+    const focus = /** @type {HTMLElement | null} */ (root.activeElement);
+    const name = focus && this.stages.contains(focus) ? focus.dataset.stage : "";
     this.stages.replaceChildren(...stages.map((stage, n) => this.stage(stage, n, path)));
-    if (name) this.stages.querySelector(`[data-stage="${name}"]`)?.focus();
+    const same = name ? this.stages.querySelector(`[data-stage="${name}"]`) : null;
+    if (same instanceof HTMLElement) same.focus();
     this.draw(path, each);
-    if (this.parts !== parts) this.scroll.scrollLeft = each * (parts - 1);
+    if (this.parts !== parts) this.scroll.scrollLeft = each * ((parts ?? 0) - 1);
     this.parts = parts;
     const before = "Up to here, both engines give this row the same values.";
-    this.note.textContent = parts > 1 ? before : "";
+    this.note.textContent = parts !== null && parts > 1 ? before : "";
   }
 
-  stage({ name, correct, faulty }, n, { parts, open }) {
+  /**
+   * @param {Stage} stage
+   * @param {number} n
+   * @param {Track} path
+   */
+  stage({ name, correct, faulty = "" }, n, { parts, open }) {
     const { board } = this;
     const { covered } = board.data;
     const differs = parts !== null && n >= parts;
@@ -75,14 +90,17 @@ export class Path {
     );
   }
 
+  /**
+   * @param {Track} path
+   * @param {number} each  the width of a stage
+   */
   draw({ stages, parts }, each) {
     const width = each * stages.length;
-    const at = (n) => each * n + 10;
     set(this.tracks, { width, height: LOW + 20 });
     const lines = [svg("path", { class: "correct-track", d: `M10,${TOP} H${width - 20}` })];
     if (parts !== null) {
-      const from = Math.max(at(parts) - 0.6 * each, 10);
-      const to = at(parts);
+      const to = each * parts + 10;
+      const from = Math.max(to - 0.6 * each, 10);
       const middle = (from + to) / 2;
       const curve = parts
         ? `M${from},${TOP} C${middle + 8},${TOP} ${middle - 8},${LOW} ${to},${LOW}`

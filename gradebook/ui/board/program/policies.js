@@ -158,7 +158,9 @@ class Policies {
       const seeds = data.seeds[e].map((values) => this.line(values)).join("");
       made.push(svg("path", { class: `seed ${engine}`, d: seeds }));
     });
-    made.push(svg("line", { class: "at", x1: this.x(at), x2: this.x(at), y1: TOP, y2: this.height }));
+    made.push(
+      svg("line", { class: "at", x1: this.x(at), x2: this.x(at), y1: TOP, y2: this.height }),
+    );
     ENGINES.forEach((engine, e) => {
       made.push(svg("path", { class: `mean ${engine}`, d: this.line(data.means[e]) }));
       made.push(...this.marks(engine, data.means[e]));
@@ -178,7 +180,8 @@ class Policies {
     return places.map((n) => {
       const [x, y] = [this.x(updates[n]), this.y(mean[n])];
       const large = n === now;
-      if (engine === "correct") return svg("circle", { class: "correct", cx: x, cy: y, r: large ? 7 : 4 });
+      if (engine === "correct")
+        return svg("circle", { class: "correct", cx: x, cy: y, r: large ? 7 : 4 });
       const place = `translate(${x} ${y})${large ? "" : " scale(0.8)"}`;
       return svg("path", { class: "mark faulty", d: large ? BIG : DIAMOND, transform: place });
     });

@@ -27,7 +27,12 @@ export const said = (prompt, answers, names) =>
   html(
     "section",
     { class: "said" },
-    html("header", {}, html("code", { text: prompt.text }), html("span", { text: prompt.expected })),
+    html(
+      "header",
+      {},
+      html("code", { text: prompt.text }),
+      html("span", { text: prompt.expected }),
+    ),
     answer("correct", answers[0], names[0]),
     answer("faulty", answers[1], names[1]),
   );

@@ -1,0 +1,170 @@
+// What the server sends, as types. Nothing here runs; view.py and lesson.py say what
+// the words mean.
+
+/**
+ * @typedef {number | null} Value  a number, or none
+ *
+ * @typedef {object} Line  a line of the board: a row, or tokens of it
+ * @property {number} row
+ * @property {number | null} first  its first token; null where lines are rows
+ * @property {number | null} last
+ * @property {number} group  lines of one group are joined by a bracket
+ * @property {boolean} head  the row's own cells are shown on it
+ *
+ * @typedef {object} Column  a column of the table
+ * @property {string} name
+ * @property {string} title
+ * @property {string} kind
+ * @property {string} help
+ *
+ * @typedef {string | boolean | null} Cell  as typed; a mask as "101"
+ *
+ * @typedef {object} AxisSpec  how far an axis reaches; with a unit it is symlog
+ * @property {number} low
+ * @property {number} high
+ * @property {Value} unit
+ *
+ * @typedef {object} Handles  what is dragged, line by line
+ * @property {string} column
+ * @property {string} title
+ * @property {string[]} columns  those that move together
+ * @property {Value[]} values
+ * @property {Value[]} before
+ * @property {AxisSpec} axis
+ *
+ * @typedef {object} Panel  results on one axis, line by line
+ * @property {string} title
+ * @property {string} [help]
+ * @property {[string, string]} [ends]  what the axis' ends mean
+ * @property {Value[][]} engines
+ * @property {string[][]} text
+ * @property {number[]} differ
+ * @property {number[]} flips
+ * @property {Value[][]} [ghosts]
+ * @property {[number, number]} reach  before the answer, and now
+ * @property {Value} unit
+ *
+ * @typedef {object} Cause  what one engine compares, line by line
+ * @property {number[]} group
+ * @property {string} say
+ * @property {Value[]} at
+ * @property {string} [counts]
+ * @property {Value[]} [scale]
+ *
+ * @typedef {object} Choice
+ * @property {string} text
+ * @property {Value} place
+ * @property {[Value, Value] | null} region
+ *
+ * @typedef {object} Verdict
+ * @property {[Value, Value]} values
+ * @property {[string, string]} text
+ * @property {boolean} right
+ * @property {string} said
+ * @property {string} why
+ * @property {string} rule
+ *
+ * @typedef {object} Question  the box
+ * @property {string} mechanism  what the faulty engine does
+ * @property {string} question
+ * @property {number} row  the row in question
+ * @property {number | null} [token]
+ * @property {Choice[]} choices
+ * @property {string} [label]
+ * @property {boolean} [reveals]
+ * @property {number | null} guess
+ * @property {Value} place
+ * @property {Verdict} [verdict]
+ *
+ * @typedef {object} Challenge
+ * @property {number} at
+ * @property {number} count
+ * @property {string} goal
+ * @property {string} allowed
+ * @property {string} hint
+ * @property {string} insight
+ * @property {boolean} solved
+ * @property {boolean} shown
+ * @property {string} missing
+ * @property {string} live
+ * @property {number | null} row
+ *
+ * @typedef {object} Stage
+ * @property {string} name
+ * @property {string} correct
+ * @property {string} [faulty]
+ *
+ * @typedef {object} Track  the path
+ * @property {number} row
+ * @property {Stage[]} stages
+ * @property {number | null} parts
+ * @property {string} open
+ *
+ * @typedef {object} Fixed  a board on which one handle moves, over so many values
+ * @property {number} line
+ * @property {number[]} values
+ *
+ * @typedef {object} Data  what the board shows
+ * @property {string} name
+ * @property {string} epoch
+ * @property {number} ack
+ * @property {number} version
+ * @property {number} row
+ * @property {[number, number]} history
+ * @property {boolean} edited
+ * @property {string[]} notes
+ * @property {boolean} covered
+ * @property {string[]} names
+ * @property {string} stale
+ * @property {number} tokens
+ * @property {string[]} locked
+ * @property {Column[]} columns
+ * @property {Cell[][]} rows
+ * @property {Record<string, string>} lists
+ * @property {Record<string, [string, string]>} refused
+ * @property {[number, number, number, number, boolean][] | null} [lines]  see Line
+ * @property {number} [token]  the selected token
+ * @property {string[]} [tokenNames]  of each line
+ * @property {string[]} [advantages]  of each row
+ * @property {Handles} handles
+ * @property {Panel[]} panels
+ * @property {number} numbers
+ * @property {string} baseline
+ * @property {string} hollow
+ * @property {Cause[]} causes
+ * @property {Value[][]} [second]
+ * @property {string} summary
+ * @property {Question} [box]
+ * @property {Challenge} [challenge]
+ * @property {Track} [path]
+ * @property {string} [progress]
+ * @property {boolean} [unnamed]
+ * @property {Fixed} [fixed]
+ *
+ * @typedef {object} Edit  what the learner did; see cases/edits.py
+ * @property {string} do
+ * @property {number} [n]
+ * @property {number} [gesture]
+ * @property {number} [row]
+ * @property {number | null} [token]
+ * @property {number} [to]
+ * @property {number} [at]
+ * @property {number} [start]
+ * @property {number} [stop]
+ * @property {string} [column]
+ * @property {string} [text]
+ * @property {string} [stage]
+ * @property {string | boolean} [value]
+ *
+ * @typedef {object} Message
+ * @property {string} epoch
+ * @property {Edit[]} edits
+ *
+ * @typedef {object} Component  what Streamlit gives a component
+ * @property {any[]} data
+ * @property {ShadowRoot} parentElement
+ * @property {(name: string, value: unknown) => void} setStateValue
+ * @property {(name: string, value: unknown) => void} setTriggerValue
+ */
+
+export {};
