@@ -130,7 +130,7 @@ def _more(draft: Draft[Scenario]) -> None:
             key, turned = f"more-{part}", (part,)
             st.button(label, key, on_click=turn, args=turned, type="tertiary")
             if part == "affected" and (bug := draft.scenario.bug) in experimented():
-                last, file = DESK.get().run, page_files()[PAGE]
+                last, file = DESK.get().place, page_files()[PAGE]
                 query = query_of(last if last.bug == bug else first_place(bug))
                 st.page_link(file, label="Does it matter?", query_params=query)
     if draft.page.opened:
