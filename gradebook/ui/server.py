@@ -25,12 +25,12 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from gradebook.ui.board.program import program
+from gradebook.ui.program import program
 from gradebook.ui.security import own_path
 
 PAUSE = 600.0
 """Seconds before each deletion of silent rooms: the first visitors come first."""
-VISIT = Path(__file__).parent / "parts" / "visit.py"
+VISIT = Path(__file__).parent / "visit" / "script.py"
 """The script that runs for every visit."""
 MOVED = {"/map": "/"}
 """Addresses that pages had once, and those that have their contents today."""

@@ -50,7 +50,7 @@ import re, sys
 from streamlit import config
 config.set_option("server.baseUrlPath", sys.argv[1])
 import app
-from gradebook.ui.board.program import stub
+from gradebook.ui.program import stub
 from gradebook.ui.server import routes
 print(re.search(r'"(/[^"]*)"', stub("main"))[1])
 print(*[route.path for route in routes()])

@@ -22,9 +22,9 @@ from gradebook.output.axes import Axis
 from gradebook.output.figures import picture as rows_picture
 from gradebook.output.panels import Panel
 from gradebook.ui import keys
-from gradebook.ui.board.program import stub
 from gradebook.ui.board.view import view
 from gradebook.ui.parts.drafts import SKIPPED, Draft
+from gradebook.ui.program import stub
 
 _mount = st.components.v2.component("gradebook_board", js=stub("main"))
 MOST_EDITS = 200

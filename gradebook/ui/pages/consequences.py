@@ -29,7 +29,6 @@ from gradebook.training.transformer.live import UPDATES as LIVE_UPDATES
 from gradebook.training.transformer.live import live, size
 from gradebook.training.transformer.results import Pair, measured, read_run
 from gradebook.ui import keys
-from gradebook.ui.board.program import stub
 from gradebook.ui.parts import address, words
 from gradebook.ui.parts.desk import (
     DESK,
@@ -42,6 +41,7 @@ from gradebook.ui.parts.desk import (
     runs,
 )
 from gradebook.ui.parts.widget import chart, choices, offered
+from gradebook.ui.program import stub
 from gradebook.ui.rooms import bar as room
 from gradebook.ui.rooms import seat
 

@@ -20,7 +20,6 @@ from gradebook.output import figures
 from gradebook.output.panels import summary, telling
 from gradebook.training.runs import shipped
 from gradebook.training.study import Run
-from gradebook.ui.board.program import stub
 from gradebook.ui.board.view import view
 from gradebook.ui.parts import drafts
 from gradebook.ui.parts.address import next_bug, page_files
@@ -28,6 +27,7 @@ from gradebook.ui.parts.drafts import Draft
 from gradebook.ui.parts.report import affected_bugs, last_seen
 from gradebook.ui.parts.widget import download, folded, markup
 from gradebook.ui.parts.words import safe
+from gradebook.ui.program import stub
 
 ALSO = {
     "primer": "What an advantage is, in one minute",

@@ -18,10 +18,10 @@ from gradebook.output.handout import handout
 from gradebook.ui import keys
 from gradebook.ui.parts import words
 from gradebook.ui.parts.address import bug_files, page_link, whole
-from gradebook.ui.parts.plans import plans
 from gradebook.ui.parts.widget import download
 from gradebook.ui.rooms import bar, seat
 from gradebook.ui.rooms.news import news
+from gradebook.ui.rooms.plans import plans
 
 
 def session() -> None:

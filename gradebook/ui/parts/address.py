@@ -22,9 +22,9 @@ from gradebook.cases.scenario import Scenario
 from gradebook.cases.state import State, start
 from gradebook.core import PROJECT
 from gradebook.ui import keys
-from gradebook.ui.board.program import stub
 from gradebook.ui.parts import drafts, words
 from gradebook.ui.parts.drafts import Draft
+from gradebook.ui.program import stub
 
 PRESENT = "present"
 OTHERS = ("room", PRESENT)

@@ -19,10 +19,10 @@ import streamlit as st
 
 from gradebook.output.charts import Figure, Ready
 from gradebook.ui import keys
-from gradebook.ui.board.program import stub
 from gradebook.ui.parts.address import presenting
 from gradebook.ui.parts.drafts import SKIPPED, Draft
 from gradebook.ui.parts.words import plain, safe
+from gradebook.ui.program import stub
 
 BOARD_AND_REST = ["heart", "rest"]
 """The fragments to draw after a callback has changed the draft, not only its own."""

@@ -16,10 +16,10 @@ from gradebook.cases.scenario import Scenario, load
 from gradebook.classroom.plan import CLOSING, OPENING, asked
 from gradebook.core.errors import GradebookError
 from gradebook.ui import keys
-from gradebook.ui.parts import address, drafts, plans, words
+from gradebook.ui.parts import address, drafts, words
 from gradebook.ui.parts.drafts import SKIPPED
 from gradebook.ui.parts.widget import choices
-from gradebook.ui.rooms import seat
+from gradebook.ui.rooms import plans, seat
 from gradebook.ui.rooms.news import news
 
 if TYPE_CHECKING:

@@ -9,15 +9,15 @@ from gradebook.bugs import BUGS
 from gradebook.ui.parts import address
 from gradebook.ui.server import turn
 
-HERE = Path(__file__)
+PARTS = Path(__file__).parents[1] / "parts"
 # A page icon of its own asks no server. It is a file, since for an emoji Streamlit
 # first reads the list of all emojis.
-icon = HERE.with_name("icon.svg")
+icon = PARTS / "icon.svg"
 st.set_page_config(page_title="Gradebook", page_icon=icon, layout="wide")
 page = st.navigation(address.navigation(), position="top")
-st.html(HERE.with_name("style.css"))
+st.html(PARTS / "style.css")
 if address.presenting():
-    st.html(HERE.with_name("present.css"))
+    st.html(PARTS / "present.css")
 address.enter(page.url_path)
 with turn() if page.url_path in BUGS else nullcontext():
     page.run()

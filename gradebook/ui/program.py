@@ -13,7 +13,7 @@ from starlette.responses import FileResponse, PlainTextResponse, Response
 
 from gradebook.ui.security import own_path
 
-FOLDER = Path(__file__).with_name("program")
+FOLDER = Path(__file__).parent / "board" / "program"
 PROGRAM = {file.name: file for file in sorted(FOLDER.iterdir())}
 VERSION = hashlib.sha256(
     b"".join(file.read_bytes() for file in PROGRAM.values())
