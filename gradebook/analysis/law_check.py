@@ -116,20 +116,18 @@ def judge(
             refusals.append(str(error))
             return []
 
-    ways, broken = 0, []
+    ways = 0
+    violations: list[tuple[float, Change, int, float, float]] = []
     for change, lines in laws.tried(LAWS[name], safe, steps, settings):
         noise = dict(zip(laws.due_of(change.step), allowed(change.step)))
         certain = [line for line in lines if noise[line[0]] <= LARGEST_ROUNDING]
         ways += bool(certain)
         for row, due, value, size in certain:
-            rounding = noise[row] + size * change.slack
-            if change.total:  # as much as the sum of what is printed
-                rounding = sum(noise[r] for r in change.due) + size * SHOWS
             distance = abs(due - value)
-            if not (same(due, value) or distance <= rounding):
-                broken.append((distance, change, row, due, value))
-    if broken:
-        _, change, row, due, value = max(broken, key=itemgetter(0))
+            if not same(due, value) and distance > _rounding(change, row, size, noise):
+                violations.append((distance, change, row, due, value))
+    if violations:
+        _, change, row, due, value = max(violations, key=itemgetter(0))
         sentence = _told(change, row, due, value, LAWS[name] in GRADIENT)
         return Outcome(BROKEN, sentence, row, due, value, change)
     if ways:
@@ -137,6 +135,16 @@ def judge(
     if refusals:
         return Outcome(REFUSED, refusals[0])
     return Outcome(NOT_MEASURED, paragraphs(name)[-1])
+
+
+def _rounding(
+    change: Change, row: int, size: float, noise: Mapping[int, float]
+) -> float:
+    """How far rounding alone may move what a change compares: the value of a row, of
+    this size, or the sum of a prompt. `noise` is how far it may move each row's."""
+    if change.total:  # a sum moves as far as its terms together, and as is printed
+        return sum(noise[row] for row in change.due) + size * SHOWS
+    return noise[row] + size * change.slack
 
 
 def _told(change: Change, row: int, due: float, value: float, gradient: bool) -> str:

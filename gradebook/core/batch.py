@@ -342,17 +342,30 @@ def read_cells(key: str, value: Any, rows: int) -> Any:
         exact = cells.dtype in (torch.float32, torch.float64)
         return cells if exact else cells.double()
     if kind in ("flag", "tokens"):
-        wrong = (cells != 0) & (cells != 1)
-        expected = "true or false" if dims == 1 else "0 or 1 in every cell"
-        refuse_rows(key, wrong if dims == 1 else wrong.any(-1), cells, expected)
-        return cells.bool()
+        return _flags(key, cells)
+    cells = _whole_numbers(key, cells)
+    if kind == "whole":
+        refuse_rows(key, cells < least, cells, f"{least} or more")
+    return cells
+
+
+def _flags(key: str, cells: Tensor) -> Tensor:
+    """0 and 1 as bool, [R] or [R, T]. Raises GradebookError at any other number."""
+    wrong = (cells != 0) & (cells != 1)
+    if cells.ndim == 1:
+        refuse_rows(key, wrong, cells, "true or false")
+    else:
+        refuse_rows(key, wrong.any(-1), cells, "0 or 1 in every cell")
+    return cells.bool()
+
+
+def _whole_numbers(key: str, cells: Tensor) -> Tensor:
+    """int64 [R]. Raises GradebookError at a fraction, and at what int64 cannot hold."""
     if cells.dtype == torch.bool:
         raise refuse("whole numbers", cells.dtype, key)
     if cells.is_floating_point():
-        fraction = (cells.abs() >= 2**63) | (cells != cells.round())
-        refuse_rows(key, fraction, cells, "a whole number")
-    if kind == "whole":
-        refuse_rows(key, cells < least, cells, f"{least} or more")
+        wrong = (cells.abs() >= 2**63) | (cells != cells.round())
+        refuse_rows(key, wrong, cells, "a whole number")
     return cells.to(torch.int64)
 
 

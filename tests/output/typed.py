@@ -57,6 +57,19 @@ SETTINGS = {
 }
 
 
+def random_cell(chance, table, row, name):
+    if type(table[name][row]) is bool:
+        return chance.random() < 0.7
+    if name == "prompt":
+        return chance.choice("ABCD")
+    if name == "reward":
+        return f"{chance.uniform(-9, 9):.2f}"
+    if name in ("logp", "ref_logp"):
+        tokens = (chance.uniform(-3, 0) for _ in range(table.width))
+        return " ".join(f"{token:.3f}" for token in tokens)
+    return "5" if name == "steps" else str(row % 6)
+
+
 def edited(seed, bug, rows=14, settings=0):
     """A batch of random rows, under so many other settings, on which the engines
     differ."""
@@ -66,18 +79,7 @@ def edited(seed, bug, rows=14, settings=0):
         table = state.table.extended(rows)
         for row in range(rows):
             for name in table.headers:
-                if type(table[name][row]) is bool:
-                    value = chance.random() < 0.7
-                elif name == "prompt":
-                    value = chance.choice("ABCD")
-                elif name == "reward":
-                    value = f"{chance.uniform(-9, 9):.2f}"
-                elif name in ("logp", "ref_logp"):
-                    tokens = (chance.uniform(-3, 0) for _ in range(table.width))
-                    value = " ".join(f"{token:.3f}" for token in tokens)
-                else:
-                    value = "5" if name == "steps" else str(row % 6)
-                cells[row, name] = value
+                cells[row, name] = random_cell(chance, table, row, name)
             if cells[row, "prompt"] == "A":
                 cells[row, "reward"] = "1"
         names = chance.sample([*SETTINGS], settings)

@@ -134,30 +134,47 @@ def status(bug: str, package: str, version: str) -> tuple[str, str]:
     reports = [one for one in record_of(bug).status if one.trainer in trainers]
     its = [line for line in lines if line["version"] == version]
     shows = [line for line in its if bug in line["bugs"]]
-    said = "".join(f" The report: {one.dated}." for one in reports)
+    dated = "".join(f" The report: {one.dated}." for one in reports)
     if shows:
-        return "has it", _ways(shows) + said
+        return "has it", _ways(shows) + dated
+    if looked_at := _looked_at(reports, version):
+        return looked_at
+    silent = ""
+    if its:
+        silent = f"{len(its)} functions were measured on {its[0]['measured_on']}."
+    not_fixed = next((one for one in reports if one.state != "fixed"), None)
+    if not_fixed:
+        note = f" {silent} None of their batches shows it." if silent else ""
+        return "reported", _about(not_fixed) + note
+    where = last_seen(bug)
+    if silent and where:
+        text = f"{silent}{dated} Last seen in {where}."
+        return "not seen on these batches", text
+    return _not_measured(bug, package, reports, where)
+
+
+def _looked_at(reports: Sequence[Status], version: str) -> tuple[str, str] | None:
+    """The answer of the report in which somebody looked at this version; None if
+    nobody did."""
     for one in reports:
         for checked in one.checked:
             if checked.version == version:
                 answer = "has it" if checked.has_it else "fixed"
                 return answer, f"{one.report}: {one.dated}. {checked}."
-    silent = ""
-    if its:
-        silent = f"{len(its)} functions were measured on {its[0]['measured_on']}."
-    for one in reports:
-        if one.state != "fixed":
-            note = f" {silent} None of their batches shows it." if silent else ""
-            return "reported", _about(one) + note
-    seen = f" Last seen in {where}." if (where := last_seen(bug)) else ""
-    if silent and where:
-        return "not seen on these batches", f"{silent}{said}{seen}"
+    return None
+
+
+def _not_measured(
+    bug: str, package: str, reports: Sequence[Status], where: str
+) -> tuple[str, str]:
+    """The answer without a measurement of this release. `where` is where the bug was
+    seen last, '' if a probe never showed it."""
     if reports:
         command = f"`gradebook probe --trainer {package}`"
         hint = f" If it is installed, {command} measures it." if where else ""
         return "not measured", _about(reports[0]) + hint
     if where:
-        return "not measured", seen.strip()
+        return "not measured", f"Last seen in {where}."
     others = ", ".join(record_of(bug).trainers)
     return "not reported", f"The bug was reported for {others}. A probe cannot show it."
 
