@@ -4,6 +4,7 @@ import dataclasses
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -13,10 +14,11 @@ import pytest
 
 import gradebook
 from gradebook.__main__ import main, parser
-from gradebook.cases import case, reports, scenario, schema
+from gradebook.cases import case, home_case, reports, scenario, schema
 from gradebook.cases.status import Checked, Status
 from gradebook.core.formatting import signed
 from gradebook.training import study
+from gradebook.training.transformer import experiments
 
 ROOT = Path(__file__).parents[2]
 PAPERS = {
@@ -183,6 +185,8 @@ FILES = {
     ),
     "Add an alarm": (reports.Alarm, reports.Evidence),
     "Add a study": (study.Study, study.Slider, study.Conditions),
+    "Add a study of a transformer": (experiments.Experiment, experiments.Dose),
+    "Home": (home_case.HomeCase,),
 }
 
 
@@ -200,7 +204,26 @@ def test_pictures_are_no_part_of_the_package():
     assert not list((ROOT / "gradebook").rglob("*.png"))
 
 
-def test_the_readme_names_the_python_that_is_declared():
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    least = project["requires-python"].removeprefix(">=")
-    assert f"Python {least}" in README
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+PYTHONS = [name.split(" :: ")[-1] for name in PROJECT["classifiers"]]
+
+
+def test_the_readme_names_the_pythons_that_are_declared():
+    assert f">={PYTHONS[0]}" == PROJECT["requires-python"]
+    *others, last = PYTHONS
+    assert f"Python {', '.join(others)} or {last}" in README
+    assert f"{sys.version_info.major}.{sys.version_info.minor}" in PYTHONS
+
+
+@pytest.mark.parametrize("version", PYTHONS)
+def test_every_file_compiles_without_warnings(version):
+    """On each declared Python that is installed here."""
+    python = shutil.which(f"python{version}")
+    known = subprocess.run([python or "false", "--version"], capture_output=True)
+    if known.returncode:
+        pytest.skip(f"Python {version} is not installed")
+    files = [str(path) for path in (ROOT / "gradebook").rglob("*.py")]
+    code = "import sys; [compile(open(f).read(), f, 'exec') for f in sys.argv[1:]]"
+    command = [python, "-W", "error", "-X", "utf8", "-c", code, *files]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
