@@ -103,7 +103,7 @@ def trinity_task(cut: Cut, rows: Rows) -> list[float]:
 
 def tokens(cut: Cut, rows: Rows, **settings: Any) -> torch.Tensor:
     """verl and its descendants: rewards on the last token, prompt ids."""
-    return cut.run(*rows.tokens(), **settings)[0][:, -1]
+    return cut.run(*rows.tokens(), **settings)[0][:, 0]
 
 
 verl = at(

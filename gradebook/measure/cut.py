@@ -324,9 +324,10 @@ class Function:
         groups: Rewards,
         weights: Sequence[float] | None = None,
         dtype: torch.dtype = torch.float32,
+        lengths: Sequence[int] | None = None,
     ) -> list[list[float]]:
         """Its advantages for rewards by prompt, as float64."""
-        rows = Rows(groups, weights, dtype)
+        rows = Rows(groups, weights, dtype, lengths)
         advantages = self.call(cut, rows, **self.settings)
         values = torch.as_tensor(advantages, dtype=torch.float64)
         if values.shape != (len(rows.prompt),):

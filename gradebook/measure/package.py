@@ -7,11 +7,17 @@ from functools import partial
 from importlib import metadata
 from typing import Any
 
+import numpy as np
+
 from gradebook.analysis.law_check import BROKEN, NOT_MEASURED
+from gradebook.core.batch import Batch
+from gradebook.core.settings import ESTIMATORS
+from gradebook.core.vocabulary import BASELINES, named
+from gradebook.engine.pipeline import CORRECT, run
 from gradebook.measure.adapters import ADAPTERS
 from gradebook.measure.cut import Cut, Files, Function, NotCut
 from gradebook.trainers.batches import BATCHES
-from gradebook.trainers.child import answer_of
+from gradebook.trainers.child import answer_of, flat
 from gradebook.trainers.probe import Probe, examine
 
 
@@ -54,6 +60,30 @@ def probes(
             yield function, result, cut
 
 
+def with_two_lengths(function: Function, cut: Cut) -> dict[str, str]:
+    """What a function that is declared to weight rows by their length computes, as rows
+    of one and of four tokens show it: the probe's rows all have four, so there its
+    mean is that of the group. Empty for any other function, and where the numbers
+    are not those that it declares."""
+    declared = ESTIMATORS.get(function.declared.get("estimator", ""))
+    if declared is None or "length" not in BASELINES[declared.baseline].needs:
+        return {}
+    for name in ("equal groups", "groups of eight"):
+        rewards = BATCHES[name]
+        prompt = [number for number, group in enumerate(rewards) for _ in group]
+        lengths = [4 if row % 3 else 1 for row in range(len(prompt))]
+        mask = [[token < length for token in range(4)] for length in lengths]
+        batch = Batch(prompt, flat(rewards), mask=mask, settings=declared)
+        call = partial(function.run, cut, lengths=lengths)
+        answer = answer_of(call, rewards)
+        if answer.trouble or not np.allclose(
+            flat(answer.advantages), run(CORRECT, batch).advantage, atol=1e-5
+        ):
+            return {}
+    title = named(declared.baseline, declared.scale).title
+    return {"computes": title, "baseline": declared.baseline}
+
+
 def lines(package: str, version: str, files: Files, on: str) -> Iterator[dict]:
     """One line of data for each of these functions of a release."""
     (trainer,) = (trainer for trainer, its in ADAPTERS if its == package)
@@ -74,6 +104,7 @@ def lines(package: str, version: str, files: Files, on: str) -> Iterator[dict]:
             "shown": {n: s for n, s in answers["shown"].items() if laws[n] == BROKEN},
             "bugs": answers["bugs"],
             "measured_on": on,
+            **with_two_lengths(function, cut),
         }
 
 

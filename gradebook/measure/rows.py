@@ -17,6 +17,7 @@ class Rows:
     groups     rewards by prompt: a number, None, or a list, one for each function
     size       the configured group size: that of the largest group
     functions  rewards [R, functions], NaN where one is missing
+    lengths    response tokens of each row, 1 to 4; all four without it
     """
 
     def __init__(
@@ -24,6 +25,7 @@ class Rows:
         groups: Rewards,
         weights: Sequence[float] | None = None,
         dtype: torch.dtype = torch.float32,
+        lengths: Sequence[int] | None = None,
     ) -> None:
         self.groups, self.size = groups, max(map(len, groups))
         self.prompt = [number for number, group in enumerate(groups) for _ in group]
@@ -31,6 +33,7 @@ class Rows:
         each = [[math.nan if v is None else float(v) for v in row] for row in rows]
         self.functions = torch.tensor(each, dtype=dtype)
         self.weights = torch.tensor(weights or [1.0] * len(each[0]))
+        self.lengths = torch.tensor(lengths or [4] * len(self.prompt))
 
     @property
     def rewards(self) -> torch.Tensor:
@@ -48,10 +51,10 @@ class Rows:
         return [[next(values) for _ in group] for group in self.groups]
 
     def tokens(self) -> tuple[torch.Tensor, torch.Tensor, np.ndarray]:
-        """Rewards on the last of four tokens [R, 4], a full mask, prompts."""
+        """Rewards on the last token of each response [R, 4], its mask, prompts."""
         scores = torch.zeros(len(self.prompt), 4, dtype=self.functions.dtype)
-        scores[:, -1] = self.rewards
-        mask = torch.ones(scores.shape, dtype=torch.int64)
+        scores[torch.arange(len(scores)), self.lengths - 1] = self.rewards
+        mask = (torch.arange(4) < self.lengths[:, None]).long()
         return scores, mask, np.array(self.prompt)
 
     def samples(self) -> list[list[SimpleNamespace]]:

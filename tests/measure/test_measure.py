@@ -15,6 +15,7 @@ import torch
 
 import gradebook
 from gradebook.__main__ import main
+from gradebook.measure import calls
 from gradebook.measure.adapters import ADAPTERS
 from gradebook.measure.cut import Module, NotCut
 from gradebook.measure.package import files_of, lines
@@ -368,3 +369,32 @@ def test_the_newest_release_measured_again_is_as_shipped(package, tmp_path):
         due = [math.nan if a is None else a for a in flat(line["output"])]
         off = ROUNDED * max((abs(a) for a in due if a == a), default=0)
         assert flat(advantages) == pytest.approx(due, rel=0, abs=off, nan_ok=True)
+
+
+def opo(mask_counts):
+    """OPO as a trainer might write it; without lengths it is the plain mean."""
+    return f"""
+import torch
+
+def compute_opo_outcome_advantage(token_level_rewards, response_mask, index, **rest):
+    score = token_level_rewards.sum(-1)
+    advantage = torch.zeros(response_mask.shape)
+    weight = response_mask.sum(-1) if {mask_counts} else torch.ones(len(score))
+    for prompt in set(index):
+        rows = torch.tensor(index == prompt)
+        mean = (weight[rows] * score[rows]).sum() / weight[rows].sum()
+        advantage[rows] = (score[rows] - mean)[:, None] * response_mask[rows]
+    return advantage, advantage
+"""
+
+
+@pytest.mark.parametrize("counts, named", [(True, "OPO"), (False, "Dr. GRPO")])
+def test_an_estimator_that_weights_by_length_is_told_by_rows_of_two_lengths(
+    monkeypatch, counts, named
+):
+    """With rows of one length both give the same numbers."""
+    function = calls.verl("opo", {"estimator": "opo"})
+    monkeypatch.setitem(ADAPTERS, ("verl", "verl"), (function,))
+    text = {"verl/trainer/ppo/core_algos.py": opo(counts)}
+    (line,) = lines("verl", "1.0", text.get, "2026-11-27")
+    assert line["computes"] == named

@@ -87,21 +87,20 @@ def test_the_history_says_release_by_release_what_changed():
     assert "divided\N{NO-BREAK SPACE}by" in html and "<td>group_std</td>" in html
 
 
-def test_the_four_words():
+def test_the_answers_to_am_i_affected():
     word, sentence = status("partial_groups", "areal", "1.0.4")
-    assert word == "seen" and "(opt-in)" in sentence
+    assert word == "has it" and "(opt-in)" in sentence
     assert status("partial_groups", "verl", "0.9.1")[0] == "not seen on these batches"
     word, sentence = status("partial_groups", "verl", "0.9.2")
     assert word == "not measured" and "Last seen in" in sentence
-    assert status("zero_std_kl", "verl", "0.9.1")[0] == "not measurable this way"
+    assert status("zero_std_kl", "verl", "0.9.1")[0] == "not reported"
     assert last_seen("partial_groups").startswith("AReaL 1.0.4 (")
 
     # TRL 1.5.1 is the last that measured as such; a default setting.
     word, sentence = status("unscored_rows", "trl", "1.5.1")
-    assert word == "seen" and "(the default)" in sentence
+    assert word == "has it" and "(the default)" in sentence
     word, sentence = status("unscored_rows", "trl", "1.16.0")
-    assert word == "not seen on these batches"
-    assert "Last seen in TRL 1.5.1 (" in sentence
+    assert word == "fixed" and "1.16.0 does not have it (run on" in sentence
 
     # One flag, measured with its default settings and with others: said once.
     _, sentence = status("whole_batch", "miles-rl", "0.0.2")
@@ -117,8 +116,8 @@ def test_home_answers_for_all_bugs_at_once():
     rows = re.findall(r'<th scope="row">(.*?)</th><td>(.*?)</td>', html)
     words = dict(rows)
     assert len(words) == len(BUGS)
-    assert words["Partial groups"] == "seen" == rows[0][1]
-    assert words["Zero-std KL"] == "not measurable this way"
+    assert words["Partial groups"] == "has it" == rows[0][1]
+    assert words["Zero-std KL"] == "not reported"
 
 
 def test_a_bugs_page_asks_for_trainer_and_version(visit):
@@ -126,8 +125,7 @@ def test_a_bugs_page_asks_for_trainer_and_version(visit):
     assert page.widget("affected-partial_groups").value == "areal"
     first = "**Yes, areal 1.0.4 has it.** Measured on"
     assert first in page.text
-    # Where it was measured, no versions by hand stand beside that.
-    assert "later versions where Normalization" not in page.text
+    assert "The report: fixed in v2.0.0 (2026-07-02)." in page.text
     page.widget("affected-partial_groups").select("verl")
     page.run()
     assert "**verl 0.9.1 did not show it on the measured batches.**" in page.text
@@ -136,7 +134,8 @@ def test_a_bugs_page_asks_for_trainer_and_version(visit):
     assert "**verl 0.4.1 did not show it on the measured batches.**" in page.run().text
 
 
-def test_a_page_of_what_rewards_cannot_show_keeps_its_versions(visit):
+def test_a_page_of_what_rewards_cannot_show_reads_the_report(visit):
     page = visit("zero_std_kl").end("affected")
-    assert "**Not measured for trl 1.16.0.**" in page.text
-    assert "**Versions:**" in page.text and "Last seen in" not in page.text
+    assert "**Yes, trl 1.16.0 has it.** PR 5640: disputed" in page.text
+    assert "**TRL (PR 5640):** Disputed" in page.text.replace("\\", "")
+    assert "Last seen in" not in page.text
