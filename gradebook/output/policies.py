@@ -8,8 +8,11 @@ words what is wrong with it.
 from collections.abc import Sequence
 from typing import Any
 
+from gradebook.cases.scenario import load
+from gradebook.training.transformer import sentences
+from gradebook.training.transformer.experiments import experiment
 from gradebook.training.transformer.language import SHOWN, Problem, judged
-from gradebook.training.transformer.results import Pair, Trained
+from gradebook.training.transformer.results import Pair, Trained, measured, read_run
 
 PROMPTS = (0, 2, 4, 1, 3, 5)
 """The shown prompts, in the order in which they are seen: the first three have
@@ -22,14 +25,12 @@ def curves(pair: Pair) -> dict[str, Any]:
     return {
         "updates": pair.updates,
         "means": [thousandths(trained.mean) for trained in both],
-        "seeds": [
-            [
-                thousandths([n / trained.prompts for n in seed])
-                for seed in trained.success
-            ]
-            for trained in both
-        ],
+        "seeds": [_seeds(trained) for trained in both],
     }
+
+
+def _seeds(trained: Trained) -> list[list[int]]:
+    return [thousandths([n / trained.prompts for n in s]) for s in trained.success]
 
 
 def thousandths(shares: Sequence[float]) -> list[int]:
@@ -66,4 +67,37 @@ def words(pair: Pair) -> dict[str, list[list[dict[str, Any]]]]:
     return {
         update: [answers(trained, int(update)) for trained in both]
         for update in pair.correct.words
+    }
+
+
+def home(bug: str, stops: Sequence[float], prompt: int = 1) -> dict[str, Any]:
+    """Home's right half: a bug whose correct run serves every dose, at those doses of
+    the tables' slider; and after the last update the answer to one of the prompts."""
+    its, names = experiment(bug), load(bug).engine_names
+    assert its.shares_correct, "one correct curve is drawn"
+    doses = {dose.tables: dose.name for dose in its.doses}
+    courses = []
+    for stop in stops:
+        pair = measured(bug, doses[stop])
+        last = pair.updates[-1]
+        courses.append(
+            {
+                "mean": thousandths(pair.faulty.mean),
+                "seeds": _seeds(pair.faulty),
+                "answer": answers(pair.faulty, last)[prompt],
+                "says": sentences.learnt(its, pair, names),
+            }
+        )
+    run = read_run()
+    return {
+        "updates": pair.updates,
+        "correct": thousandths(pair.correct.mean),
+        "stops": courses,
+        "prompt": prompts()[prompt],
+        "names": list(names),
+        "solved": f"of held-out sums solved after {last} updates, if unfinished answers"
+        " earn",
+        "axis": f"A transformer with {run.parameters:,} parameters that learned"
+        f" two-digit sums: share of {pair.correct.prompts} held-out sums that it"
+        f" solves, mean of {run.seeds} seeds",
     }

@@ -184,7 +184,10 @@ def test_the_frame_turns_where_the_policy_dies():
         assert correct[:4] == [0] * 4 and faulty[3] == 0
         due = (stop["value"] < 1) - (stop["value"] > 1)
         assert faulty[:3] == pytest.approx([0.5 * due] * 3, abs=1e-3)
-        assert (course["mean"][-1] > 900) == (stop["value"] <= 1)
+        # Measured in 1024 answers a seed: 0.94 and more below 1, 0.73 at 1, and 0.001.
+        least, most = ((650, 800), (930, 960), (0, 10))[due]
+        assert least <= course["mean"][-1] <= most
+        assert ("does not end" in course["answer"]["faults"]) == (due < 0)
         assert stop["way"].startswith(
             ("leaves", "pushes them up", "pushes them down")[due]
         )

@@ -56,6 +56,8 @@ class Experiment(Part):
     tables    how the tables' result compares, and why; "" where it need not be said
     shares_correct  one correct run serves every dose, since the correct engine
               gives the same at all of them
+    says      by how the faulty run compares, what the policies have learnt, with
+              {correct} and {faulty} for their shares of answers that do not end
     correct_of  the bug whose correct run serves here too, or ""
     """
 
@@ -70,6 +72,7 @@ class Experiment(Part):
     note: Text = ""
     shares_correct: Flag = False
     correct_of: Text = ""
+    says: dict[Annotated[str, one_of(*KINDS)], str] = field(default_factory=dict)
     rollouts: Count = 8
     plan: Lesson | None = None  # where it is a step of the session
     conditions: SomeConditions = field(default_factory=dict)

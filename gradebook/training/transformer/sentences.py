@@ -69,14 +69,18 @@ def verdict(guess: int | None, found: Effect) -> str:
     return f"You said {SUCCESS.choices[guess]}.{right} "
 
 
-def unfinished(pair: Pair, names: Sequence[str]) -> str:
-    """How many answers do not end, where the engines differ in it."""
-    correct, faulty = pair.correct.unfinished[-1], pair.faulty.unfinished[-1]
-    if abs(correct - faulty) < 0.05:
+def learnt(its: Experiment, pair: Pair, names: Sequence[str]) -> str:
+    """What the policies have learnt, by the experiment's own words, or how many answers
+    do not end, where the engines differ in it; else ''."""
+    shares = [trained.unfinished[-1] for trained in (pair.correct, pair.faulty)]
+    correct, faulty = map(percent, shares)
+    own = its.says.get(kind(pair.effect(pair.updates[-1])), "")
+    if own:
+        return own.format(correct=correct, faulty=faulty)
+    if abs(shares[0] - shares[1]) < 0.05:
         return ""
-    shares = [percent(share) for share in (correct, faulty)]
     first, second = map(run_name, names)
-    return f"Answers that do not end: {shares[0]} in {first}, {shares[1]} in {second}."
+    return f"Answers that do not end: {correct} in {first}, {faulty} in {second}."
 
 
 def percent(share: float) -> str:
@@ -99,5 +103,5 @@ def trained_on(run: Run) -> str:
 CLAIMED = (
     "this model, this task, these settings, this many updates and seeds. The intervals"
     " cover the chance in training and nothing else. No size is promised for large"
-    " models, and nothing about convergence: the correct runs still rise."
+    " models, and nothing is said about convergence."
 )

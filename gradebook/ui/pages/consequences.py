@@ -229,7 +229,7 @@ def _explained(mine: Desk) -> None:
     """Why, and what the tables found at the same dose."""
     its, dose = mine.experiment, mine.experiment.dose(mine.place.dose)
     pair = measured(mine.bug, dose.name)
-    parts = {"Why:": f"{its.why} {sentences.unfinished(pair, mine.names)}"}
+    parts = {"Why:": f"{its.why} {sentences.learnt(its, pair, mine.names)}"}
     if dose.tables is not None and its.tables:
         run = Run(mine.bug, dose.tables)
         found = _effect_of(run, shipped()[run])

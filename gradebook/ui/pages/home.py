@@ -7,7 +7,6 @@ from typing import Any
 from urllib.parse import quote
 
 import streamlit as st
-import torch
 
 from gradebook.analysis.comparison import Comparison, compare
 from gradebook.bugs import BUGS, swap
@@ -16,10 +15,10 @@ from gradebook.cases.scenario import by_stage, load
 from gradebook.core.errors import GradebookError
 from gradebook.core.formatting import DUST
 from gradebook.engine.pipeline import CORRECT, run
-from gradebook.output import figures
+from gradebook.output import figures, policies
 from gradebook.output.panels import summary, telling
-from gradebook.training.runs import shipped
-from gradebook.training.study import Run
+from gradebook.training.transformer import sentences
+from gradebook.training.transformer.results import read_run
 from gradebook.ui.board.view import view
 from gradebook.ui.parts import drafts
 from gradebook.ui.parts.address import next_bug, page_files
@@ -37,13 +36,18 @@ ALSO = {
     "sandbox": "Sandbox",
     "trainers": "Trainers",
 }
-NOTE = (
-    '<p class="gb-note">Left: AReaL\'s settings. Above 1 the faulty advantage stays at'
-    " −0.5, because the group's spread grows as fast as the distance from its mean."
-    " Right: the policies are tables, not language models. They were trained in"
-    " advance for 11 values of the reward (200 updates, Adam 0.05, 16 seeds).</p>"
-)
 _mount = st.components.v2.component("gradebook_home", js=stub("home"))
+
+
+def _note() -> str:
+    """What both halves of the frame are."""
+    run = read_run()
+    return (
+        '<p class="gb-note">Left: AReaL\'s settings. Above 1 the faulty advantage stays'
+        " at −0.5, because the group's spread grows as fast as the distance from its"
+        f" mean. Right: {safe(sentences.trained_on(run))} Claimed:"
+        f" {safe(sentences.CLAIMED)}</p>"
+    )
 
 
 def home() -> None:
@@ -97,7 +101,7 @@ def frame_data() -> dict[str, Any]:
             }
             for number, (stop, board) in enumerate(zip(case.stops, boards))
         ],
-        "right": _curves(case),
+        "right": policies.home(case.bug, case.stops),
     }
 
 
@@ -127,19 +131,6 @@ def _same_axes(boards: list[dict[str, Any]], number: int = 0) -> dict[str, Any]:
     return {"handles": board["handles"] | {"axis": axis}, "panels": [panel]}
 
 
-def _curves(case: HomeCase) -> dict[str, Any]:
-    """The policies' curves at each stop. A chance of success is in thousandths; the
-    correct curve is the same at every stop."""
-    stops: list[dict[str, Any]] = []
-    for stop in case.stops:
-        curves = shipped()[Run(case.bug, stop)]
-        thousandths = 1000 * torch.tensor(curves.values["success"])
-        correct, faulty = thousandths.mean(-1).round().int().T.tolist()
-        seeds = thousandths[:, 1].round().int().T.tolist()
-        stops.append({"seeds": seeds, "mean": faulty})
-    return {"updates": curves.updates, "correct": correct, "stops": stops}
-
-
 def _index(following: str | None) -> str:
     """What stands below the frame, as HTML; `following` is marked as the next."""
     done = drafts.PROGRESS.get().uncovered()
@@ -157,7 +148,7 @@ def _index(following: str | None) -> str:
     ways[bug] = f"The bug in this picture: {load(bug).title}"
     ways["check"] = "Check your own run"
     return (
-        f"{_links(ways)}{NOTE}"
+        f"{_links(ways)}{_note()}"
         '<div class="gb-index"><header>'
         f"<h2>{len(BUGS)} bugs, by the stage they break</h2>"
         f"<p><b>{len(done)}</b> of {len(BUGS)} revealed</p>"

@@ -3,11 +3,12 @@
 // server for nothing.
 
 import { Board } from "./board.js";
-import { Curves, inDigits, lastOf } from "./curves.js";
+import { Consequence, inDigits, lastOf } from "./consequence.js";
 import { html, remember } from "./dom.js";
 import { sign } from "./legend.js";
+import { dress } from "./words.js";
 
-/** @import { Right } from "./curves.js" */
+/** @import { Right } from "./consequence.js" */
 /** @import { Component, Data, Message } from "./types.js" */
 
 /**
@@ -47,11 +48,12 @@ class Home {
     this.stop = data.start;
     this.heads = [html("div", { class: "result-head" }), html("div", { class: "result-head" })];
     const place = html("div");
-    this.curves = new Curves(data.right);
+    this.consequence = new Consequence(data.right);
     const left = html("div", {}, this.heads[0], place);
-    const right = html("div", {}, this.heads[1], this.curves.element);
+    const right = html("div", {}, this.heads[1], this.consequence.element);
     root.replaceChildren(html("div", { class: "board home" }, left, right));
     this.board = new Board(root, { ask: (message) => this.ask(message) }, place);
+    dress(root);
     this.board.update({ ...data.board, ...data.stops[this.stop].board });
     this.show();
   }
@@ -81,12 +83,11 @@ class Home {
       html("p", {}, `${about} `, html("b", { text: way })),
     );
     const ends = [lastOf(right.correct), lastOf(right.stops[this.stop].mean)];
-    const chance = "chance of success after 200 updates, if unfinished answers earn ";
     this.heads[1].replaceChildren(
       ...numbers(ends.map(inDigits)),
-      html("p", {}, chance, html("b", { text: String(value) })),
+      html("p", {}, `${right.solved} `, html("b", { text: String(value) })),
     );
-    this.curves.show(this.stop);
+    this.consequence.show(this.stop);
   }
 }
 

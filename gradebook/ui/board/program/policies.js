@@ -5,29 +5,60 @@
 import { button, html, set, style, svg } from "./dom.js";
 import { follow, STEPS } from "./drag.js";
 import { BIG, DIAMOND } from "./marks.js";
-import { said } from "./words.js";
+import { bothAnswers, dress } from "./words.js";
 
-const sheet = new CSSStyleSheet();
-sheet.replaceSync(await (await fetch(new URL("policies.css", import.meta.url))).text());
+/** @import { Answer, Prompt } from "./words.js" */
+
+/**
+ * @typedef {object} Trained  shares are in thousandths
+ * @property {(string | number)[]} key  which run this is
+ * @property {string[]} names  of the engines: correct, faulty
+ * @property {string} axis  what the curves are
+ * @property {number[]} updates
+ * @property {number} most  the last update, also while the run has not come so far
+ * @property {boolean} grows  it still trains, and the slider follows it until it is moved
+ * @property {number[][]} means  by engine
+ * @property {number[][][]} seeds  by engine and seed
+ * @property {Record<string, string>} headlines  by update
+ * @property {Record<string, Answer[][]>} words  by update, engine and prompt
+ * @property {Prompt[]} prompts
+ * @property {string} note
+ */
 
 const [LEFT, RIGHT, TOP, BOTTOM] = [34, 14, 26, 8]; // of the chart, in pixels
+/** @type {["correct", "faulty"]} */
 const ENGINES = ["correct", "faulty"];
 const MARKS = 5; // on a curve
 const SHOWN = 3; // prompts at a time
+/** @param {number} thousandths */
 const share = (thousandths) => (thousandths / 1000).toFixed(2);
 
-// data: {key, names, updates, most, means, seeds, headlines and words by update,
-// prompts, note, grows}. `grows`: the run is still training, and the slider
-// follows it until somebody moves it.
+/** @type {WeakMap<ShadowRoot, Policies>} */
+const mounted = new WeakMap();
+
+/** @param {{ data: Trained[], parentElement: ShadowRoot }} component */
 export function draw({ data: [data], parentElement: root }) {
-  root.policies ??= new Policies(root);
-  root.policies.take(data);
+  const policies = mounted.get(root) ?? new Policies(root, data);
+  mounted.set(root, policies);
+  policies.take(data);
 }
 
 class Policies {
-  constructor(root) {
+  /**
+   * @param {ShadowRoot} root
+   * @param {Trained} data
+   */
+  constructor(root, data) {
     style(root);
-    root.adoptedStyleSheets = [...root.adoptedStyleSheets, sheet];
+    dress(root);
+    this.data = data;
+    /** @type {number[]} the updates with words */
+    this.stops = [];
+    this.at = 0;
+    /** @type {number | null} */
+    this.chosen = null;
+    this.first = 0; // prompt
+    this.width = this.height = 0;
     this.headline = html("h3", { "aria-live": "polite" });
     this.chart = svg("svg", { class: "curves", role: "img" });
     this.marked = html("div");
@@ -42,27 +73,22 @@ class Policies {
     this.answers = html("div");
     this.other = button({}, () => this.turn(), "Three other prompts");
     this.note = html("span");
+    const foot = html("p", { class: "foot" }, this.note, " ", this.other);
     root.replaceChildren(
       html(
         "div",
         { class: "board policies" },
         html("div", {}, this.headline, this.chart, this.rail),
-        html(
-          "div",
-          { class: "words" },
-          this.title,
-          this.answers,
-          html("p", { class: "foot" }, this.note, " ", this.other),
-        ),
+        html("div", { class: "words" }, this.title, this.answers, foot),
       ),
     );
-    this.first = 0; // prompt
     this.listen();
-    new ResizeObserver(() => this.data && this.draw()).observe(this.chart);
+    new ResizeObserver(() => this.draw()).observe(this.chart);
   }
 
   listen() {
     this.knob.addEventListener("keydown", (event) => {
+      /** @type {Record<string, number>} */
       const ends = { Home: 0, End: this.stops.length - 1 };
       const now = this.stops.indexOf(this.at) + (STEPS[event.key] ?? NaN);
       const next = ends[event.key] ?? Math.min(Math.max(now, 0), this.stops.length - 1);
@@ -70,32 +96,33 @@ class Policies {
       event.preventDefault();
       this.choose(this.stops[next]);
     });
+    /** @param {PointerEvent} event */
     const nearest = ({ clientX }) => {
       const x = clientX - this.chart.getBoundingClientRect().left;
       const far = this.stops.map((stop) => Math.abs(this.x(stop) - x));
       this.choose(this.stops[far.indexOf(Math.min(...far))]);
     };
-    const held = (event) => {
-      if (event.button) return;
-      event.preventDefault();
-      this.knob.focus({ preventScroll: true });
-      nearest(event);
-      follow(event.currentTarget, event, nearest, () => {});
-    };
-    this.rail.addEventListener("pointerdown", held);
-    this.chart.addEventListener("pointerdown", held);
+    for (const target of [this.rail, this.chart])
+      target.addEventListener("pointerdown", (event) => {
+        if (!(event instanceof PointerEvent) || event.button) return;
+        event.preventDefault();
+        this.knob.focus({ preventScroll: true });
+        nearest(event);
+        follow(target, event, nearest, () => {});
+      });
   }
 
+  /** @param {Trained} data */
   take(data) {
-    const { key } = data;
-    if (this.data?.key !== key) this.chosen = null; // another run
+    if (String(this.data.key) !== String(data.key)) this.chosen = null; // another run
     this.data = data;
     this.stops = Object.keys(data.words).map(Number);
-    if (!this.stops.includes(this.chosen)) this.chosen = null;
-    this.at = this.chosen ?? this.stops.at(-1);
+    if (this.chosen !== null && !this.stops.includes(this.chosen)) this.chosen = null;
+    this.at = this.chosen ?? this.stops[this.stops.length - 1];
     this.draw();
   }
 
+  /** @param {number} stop */
   choose(stop) {
     if (stop === this.at) return;
     this.chosen = this.at = stop;
@@ -107,10 +134,12 @@ class Policies {
     this.draw();
   }
 
+  /** @param {number} update */
   x(update) {
     return LEFT + ((this.width - LEFT - RIGHT) * update) / this.data.most;
   }
 
+  /** @param {number} thousandths */
   y(thousandths) {
     return TOP + (this.height - TOP - BOTTOM) * (1 - thousandths / 1000);
   }
@@ -128,50 +157,53 @@ class Policies {
     const shown = data.prompts.slice(this.first, this.first + SHOWN);
     const words = data.words[at];
     this.answers.replaceChildren(
-      ...shown.map((prompt, n) =>
-        said(
-          prompt,
-          words.map((of) => of[this.first + n]),
-          data.names,
-        ),
-      ),
+      ...shown.map((prompt, n) => {
+        const answers = words.map((of) => of[this.first + n]);
+        return bothAnswers(prompt, answers, data.names);
+      }),
     );
   }
 
+  /** @param {number[]} values */
   line(values) {
     const { updates } = this.data;
-    return values.map((v, n) => `${n ? "L" : "M"}${this.x(updates[n])},${this.y(v)}`).join("");
+    return `M${values.map((value, n) => `${this.x(updates[n])},${this.y(value)}`).join(" L")}`;
   }
 
   curves() {
     const { data, at } = this;
-    const made = [svg("text", { x: 0, y: 12, text: data.axis })];
+    /** @type {SVGElement[]} */
+    const drawn = [svg("text", { x: 0, y: 12, text: data.axis })];
     for (const tick of [0, 200, 400, 600, 800, 1000]) {
       const y = this.y(tick);
       const ends = { x1: LEFT, x2: this.width - RIGHT, y1: y, y2: y };
-      made.push(
+      drawn.push(
         svg("line", { ...ends, class: tick ? "" : "zero" }),
         svg("text", { x: LEFT - 8, y: y + 4, "text-anchor": "end", text: String(tick / 1000) }),
       );
     }
     ENGINES.forEach((engine, e) => {
-      const seeds = data.seeds[e].map((values) => this.line(values)).join("");
-      made.push(svg("path", { class: `seed ${engine}`, d: seeds }));
+      const seeds = data.seeds[e].map((values) => this.line(values)).join(" ");
+      drawn.push(svg("path", { class: `seed ${engine}`, d: seeds }));
     });
-    made.push(
-      svg("line", { class: "at", x1: this.x(at), x2: this.x(at), y1: TOP, y2: this.height }),
-    );
+    const x = this.x(at);
+    drawn.push(svg("line", { class: "at", x1: x, x2: x, y1: TOP, y2: this.height }));
     ENGINES.forEach((engine, e) => {
-      made.push(svg("path", { class: `mean ${engine}`, d: this.line(data.means[e]) }));
-      made.push(...this.marks(engine, data.means[e]));
+      drawn.push(svg("path", { class: `mean ${engine}`, d: this.line(data.means[e]) }));
+      drawn.push(...this.marks(engine, data.means[e]));
     });
-    made.push(...this.numbers());
-    this.chart.replaceChildren(...made);
-    const last = data.means.map((mean, e) => `${data.names[e]} ${share(mean.at(-1))}`);
-    const text = `${data.axis}: after ${data.updates.at(-1)} updates ${last.join(", ")}.`;
+    this.chart.replaceChildren(...drawn, ...this.numbers());
+    const last = data.means.map((mean, e) => `${data.names[e]} ${share(mean[mean.length - 1])}`);
+    const updates = data.updates[data.updates.length - 1];
+    const text = `${data.axis}: after ${updates} updates ${last.join(", ")}.`;
     set(this.chart, { "aria-label": text });
   }
 
+  /**
+   * @param {"correct" | "faulty"} engine
+   * @param {number[]} mean
+   * @returns {SVGElement[]}
+   */
   marks(engine, mean) {
     const { updates } = this.data;
     const now = updates.indexOf(this.at);
@@ -204,12 +236,13 @@ class Policies {
 
   slider() {
     const { data, at, stops } = this;
+    /** @param {number} update */
     const place = (update) => `left:${this.x(update)}px`;
     const labels = data.grows ? [0, at, data.most] : stops;
     set(this.knob, {
       style: place(at),
       "aria-valuemin": stops[0],
-      "aria-valuemax": stops.at(-1),
+      "aria-valuemax": stops[stops.length - 1],
       "aria-valuenow": at,
       "aria-valuetext": `${at} updates`,
     });

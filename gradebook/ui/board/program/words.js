@@ -3,12 +3,34 @@
 import { html } from "./dom.js";
 import { sign } from "./legend.js";
 
-// One answer: {pieces: [text, is it a mistake], faults: in words}. `name` is the
-// engine's on this page.
-export function answer(engine, { pieces, faults }, name) {
-  const text = pieces.map(([piece, wrong]) =>
-    wrong ? html("mark", { text: piece }) : html("span", { text: piece }),
-  );
+/**
+ * @typedef {object} Answer
+ * @property {[string, boolean][]} pieces  of its text, and whether each is a mistake
+ * @property {string[]} faults  what is wrong, in words
+ *
+ * @typedef {object} Prompt
+ * @property {string} text
+ * @property {string} expected
+ */
+
+const sheet = new CSSStyleSheet();
+sheet.replaceSync(await (await fetch(new URL("policies.css", import.meta.url))).text());
+
+/**
+ * Gives trained policies below the root of a component their style, beside its own.
+ * @param {ShadowRoot} root
+ */
+export function dress(root) {
+  root.adoptedStyleSheets = [...root.adoptedStyleSheets, sheet];
+}
+
+/**
+ * @param {"correct" | "faulty"} engine
+ * @param {Answer} answer
+ * @param {string} name  of the engine, on this page
+ */
+export function answerOf(engine, { pieces, faults }, name) {
+  const text = pieces.map(([piece, wrong]) => html(wrong ? "mark" : "span", { text: piece }));
   const wrong = faults.length > 0;
   return html(
     "div",
@@ -22,17 +44,22 @@ export function answer(engine, { pieces, faults }, name) {
   );
 }
 
-// What both engines' policies say to one prompt.
-export const said = (prompt, answers, names) =>
+/**
+ * What both engines' policies say to one prompt.
+ * @param {Prompt} prompt
+ * @param {Answer[]} answers  correct, faulty
+ * @param {string[]} names  of the engines
+ */
+export const bothAnswers = (prompt, answers, names) =>
   html(
     "section",
-    { class: "said" },
+    { class: "both-answers" },
     html(
       "header",
       {},
       html("code", { text: prompt.text }),
       html("span", { text: prompt.expected }),
     ),
-    answer("correct", answers[0], names[0]),
-    answer("faulty", answers[1], names[1]),
+    answerOf("correct", answers[0], names[0]),
+    answerOf("faulty", answers[1], names[1]),
   );
