@@ -12,10 +12,18 @@ from contextlib import contextmanager
 from typing import Any
 
 from sqlalchemy import delete, func, select, update
-from sqlalchemy.orm import Session, selectinload, sessionmaker
+from sqlalchemy.orm import Session, selectinload
 
 from gradebook.classroom import store
-from gradebook.classroom.store import GONE, LOOKED, Position, Room, Seat, hashed
+from gradebook.classroom.store import (
+    GONE,
+    LOOKED,
+    Database,
+    Position,
+    Room,
+    Seat,
+    hashed,
+)
 from gradebook.core.errors import GradebookError, refuse
 
 ALPHABET = "CDFGHJKMNPQRTVWX34679"
@@ -36,13 +44,13 @@ SHARED = 0.25
 class Rooms:
     """The rooms of the database at a URL. What a lead does takes the lead's own seat.
 
-    Methods raise GradebookError for a room that is not open, and for a lead's act by
-    anybody else.
+    Methods raise GradebookError, in a learner's words, for a room that is not open and
+    for a lead's act by anybody else; Away for a database that cannot be used.
     """
 
     def __init__(self, url: str = "") -> None:
-        self.engine = store.opened(url)
-        self._begin = sessionmaker(self.engine, expire_on_commit=False).begin
+        self.database = Database(url)
+        self._begin = self.database.begin
         self._known: dict[str, tuple[float, Room]] = {}
         self._wrote: Counter[str] = Counter()
 
@@ -95,10 +103,11 @@ class Rooms:
         with self._begin() as database:
             room = _locked(database, code)
             if not _seat(database, code, seat).heard:
-                _require(not room.locked, "room", "a room that is not locked")
+                _require(not room.locked, "The room is locked: nobody new can join.")
                 most = store.MOST_SEATS if room.most is None else room.most
                 is_free = _count(database, Seat, *learners) < most
-                _require(is_free, "room", f"at most {most} learners")
+                full = f"The room is full: it takes at most {most} learners."
+                _require(is_free, full)
             taken = Seat(code=code, seat=hashed(seat), heard=now, question=question)
             database.merge(taken)
 
@@ -122,9 +131,10 @@ class Rooms:
             mine = _seat(database, code, seat)
             looked = mine.votes.get(question) == LOOKED
             is_early = question not in room.revealed
-            _require(is_early, "vote", "a vote before the reveal")
-            _require(mine.heard > 0, "vote", "a seat that has joined")
-            _require(not looked, "vote", "a vote before a look at the answer")
+            late = "The lead has revealed the answer: votes count up to then."
+            _require(is_early, late)
+            _require(mine.heard > 0, "You have left this room. Join it to vote.")
+            _require(not looked, "You looked at the answer, so you have no vote here.")
             mine.votes = {**mine.votes, question: choice}
 
     # The lead's side
@@ -139,7 +149,8 @@ class Rooms:
             if _count(database, Room) >= MOST_ROOMS:
                 database.execute(delete(Room).where(Room.touched < now - IDLE))
             is_free = _count(database, Room) < MOST_ROOMS
-            _require(is_free, "room", f"at most {MOST_ROOMS} rooms on a server")
+            full = f"At most {MOST_ROOMS} rooms are open at a time. Try again later."
+            _require(is_free, full)
             while not code or database.get(Room, code) is not None:
                 code = "".join(secrets.choice(ALPHABET) for _ in range(LENGTH))
             database.add(Room(code=code, token=secrets.token_urlsafe(16), touched=now))
@@ -156,7 +167,8 @@ class Rooms:
     def take(self, code: str, key: str, seat: str) -> None:
         """The browser leads, too. Raises GradebookError for a wrong key."""
         with self._changed(code) as (database, room):
-            _require(room.key == hashed(key), "room", "the key in the lead's own link")
+            is_lead = room.key == hashed(key)
+            _require(is_lead, "This key is not the one in the lead's own link.")
             taken = {"code": code, "seat": hashed(seat), "heard": time.time()}
             database.merge(Seat(**taken, leads=True, votes={}))
 
@@ -212,13 +224,13 @@ class Rooms:
     def _led(self, code: str, lead: str) -> Iterator[tuple[Session, Room]]:
         with self._changed(code) as (database, room):
             leads = _seat(database, code, lead).leads
-            _require(leads, "room", "a room that you lead")
+            _require(leads, "Only the lead of the room can do that.")
             yield database, room
 
 
-def _require(holds: bool, key: str, expected: str) -> None:
+def _require(holds: bool, otherwise: str) -> None:
     if not holds:
-        raise GradebookError(key=key, expected=expected)
+        raise GradebookError(otherwise)
 
 
 def _locked(database: Session, code: str) -> Room:
@@ -227,7 +239,7 @@ def _locked(database: Session, code: str) -> Room:
     until it is written."""
     room = database.get(Room, code, with_for_update=True)
     if room is None:
-        raise refuse("a room that is open", code, "room")
+        raise GradebookError(f"Room {code} is closed.")
     room.touched = time.time()
     return room
 

@@ -5,9 +5,15 @@ stored hashed, so that a copy of the database leads no room.
 """
 
 import hashlib
+import logging
+import math
+import os
+import socket
+import threading
 import time
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -17,12 +23,14 @@ from platformdirs import user_data_path
 from sqlalchemy.orm import (
     DeclarativeBase,
     Mapped,
+    Session,
     attribute_keyed_dict,
     mapped_column,
     relationship,
+    sessionmaker,
 )
 
-from gradebook.core.errors import refuse
+from gradebook.classroom.away import Away
 
 VERSION = 4
 """Of the tables. Rooms last a day at most, so those of an earlier version are
@@ -150,13 +158,142 @@ NOBODY = Seat(leads=False, heard=0.0, question="", follows=True, votes={})
 # The database
 
 
-def opened(url: str = "") -> sql.Engine:
-    """The database, its tables made.
+PATIENCE = 5
+"""Seconds that a database has to connect, to answer a statement, to give a lock or a
+connection. One that needs longer is away."""
+AGAIN = 1.0
+"""Seconds until a database that is away is tried again."""
+CONNECTIONS, MORE_CONNECTIONS = 16, 10
+"""Connections of PostgreSQL that a server keeps, and takes besides under load."""
+LOG = logging.getLogger(__name__)
+
+
+class Unusable(Exception):
+    """Why a database that answers cannot be used."""
+
+
+FAILURES = (sql.exc.SQLAlchemyError, OSError, ImportError, Unusable)
+"""What is raised for a database, for its folder, and without PostgreSQL's driver."""
+
+
+class Database:
+    """The rooms' database: whatever goes wrong with it is Away.
+
+    After a failure nothing is asked of it, so that nobody waits for it a second time. A
+    thread of its own tries once a second whether a write works again.
 
     url  '' for SQLite in the user's data folder
-
-    Raises GradebookError for a database of a newer Gradebook.
     """
+
+    def __init__(self, url: str = "") -> None:
+        self._url = url
+        self._lock, self._opening = threading.Lock(), threading.Lock()
+        self._engine: sql.Engine | None = None
+        self._is_open = self.is_away = False
+        self._ended, self._trying = threading.Event(), 0
+        # Transactions that are under way, and when each began; raw connections.
+        self._begun: dict[object, float] = {}
+        self._raw: set[Any] = set()
+
+    @property
+    def engine(self) -> sql.Engine:
+        if self._engine is None:
+            engine = self._engine = _engine(self._url)
+            sql.event.listen(engine, "checkout", self._given)
+            if engine.dialect.name == "postgresql":
+                sql.event.listen(engine, "connect", lambda c, _: self._raw.add(c))
+                sql.event.listen(engine, "close", lambda c, _: self._raw.discard(c))
+                threading.Thread(target=self._watch, daemon=True).start()
+        return self._engine
+
+    def _given(self, *_: object) -> None:
+        """Whoever waited for a connection that another one lost waits for no more."""
+        if self.is_away and threading.get_ident() != self._trying:
+            raise Unusable
+
+    @contextmanager
+    def begin(self) -> Iterator[Session]:
+        """A transaction, which is written when this ends. Raises Away."""
+        if self.is_away:
+            raise Away
+        try:
+            with self._timed():
+                self._open()
+                begun = sessionmaker(self.engine, expire_on_commit=False).begin()
+                with begun as session:
+                    yield session
+        except FAILURES as error:
+            self._lost(error)
+            raise Away from None
+
+    def close(self) -> None:
+        """Ends the threads and the connections."""
+        self._ended.set()
+        if self._engine is not None:
+            self._engine.dispose()
+
+    @contextmanager
+    def _timed(self) -> Iterator[None]:
+        key = object()
+        self._begun[key] = time.monotonic()
+        try:
+            yield
+        finally:
+            del self._begun[key]
+
+    def _open(self) -> None:
+        """Makes the tables, once. Whoever waits for that meanwhile fails with it."""
+        if self._is_open:
+            return
+        with self._opening:
+            if self.is_away:
+                raise Away
+            try:
+                if not self._is_open:
+                    with self.engine.begin() as connection:
+                        _make_tables(connection)
+            except FAILURES as error:
+                self._lost(error)
+                raise
+            self._is_open = True
+
+    def _lost(self, error: Exception) -> None:
+        with self._lock:
+            if self.is_away:
+                return
+            self.is_away, self._is_open = True, False
+        LOG.warning("The rooms' database is away: %s", getattr(error, "orig", error))
+        threading.Thread(target=self._try_again, daemon=True).start()
+
+    def _try_again(self) -> None:
+        self._trying = threading.get_ident()
+        while not self._ended.wait(AGAIN):
+            with suppress(*FAILURES), self._timed():
+                if self._engine is not None:
+                    self._engine.dispose()
+                with self.engine.begin() as connection:
+                    _make_tables(connection)
+                    # A full disk can be read, and a locked one, too.
+                    connection.execute(versions.update().values(version=VERSION))
+                self._is_open, self.is_away = True, False
+                LOG.warning("The rooms' database is back.")
+                return
+
+    def _watch(self) -> None:
+        """Cuts the connections of a database that hangs: its kernel still takes what
+        is sent, so that no timeout of the connection comes true."""
+        while not self._ended.wait(AGAIN / 2):
+            since = min([*self._begun.values()], default=math.inf)
+            if time.monotonic() - since > PATIENCE:
+                for connection in [*self._raw]:
+                    with suppress(Exception):  # as varied as what hangs
+                        cut = socket.socket(fileno=os.dup(connection.fileno()))
+                        cut.shutdown(socket.SHUT_RDWR)
+                        cut.close()
+
+
+def _engine(url: str) -> sql.Engine:
+    """Raises what can be wrong with an address and a folder."""
     if not url:
         folder = user_data_path("gradebook", appauthor=False, ensure_exists=True)
         url = f"sqlite:///{folder / 'rooms.db'}"
@@ -171,27 +308,40 @@ def opened(url: str = "") -> sql.Engine:
         sql.event.listen(
             engine, "begin", lambda c: c.exec_driver_sql("BEGIN IMMEDIATE")
         )
-    else:
-        engine = sql.create_engine(url, pool_size=16)
-    with engine.begin() as database:
-        _make_tables(database)
-    return engine
+        return engine
+    thousandths = 1000 * PATIENCE
+    return sql.create_engine(
+        url,
+        pool_size=CONNECTIONS,
+        max_overflow=MORE_CONNECTIONS,
+        pool_timeout=PATIENCE,
+        pool_pre_ping=True,
+        connect_args={
+            "connect_timeout": PATIENCE,
+            "tcp_user_timeout": thousandths,
+            "options": f"-c statement_timeout={thousandths}"
+            f" -c lock_timeout={thousandths}"
+            f" -c idle_in_transaction_session_timeout={12 * thousandths}",
+        },
+    )
 
 
 def _set_up_sqlite(connection: Any, _record: object) -> None:
     connection.isolation_level = None  # the listener begins
-    for setting in ("journal_mode=WAL", "foreign_keys=ON", "busy_timeout=30000"):
+    wait = f"busy_timeout={1000 * PATIENCE}"
+    for setting in (wait, "journal_mode=WAL", "foreign_keys=ON"):
         connection.execute(f"PRAGMA {setting}")
 
 
 def _make_tables(database: sql.Connection) -> None:
+    """Raises Unusable for the tables of a newer Gradebook."""
     if database.dialect.name == "postgresql":
         lock = sql.text("SELECT pg_advisory_xact_lock(:key)")
         database.execute(lock, {"key": ONE_AT_A_TIME})
     if sql.inspect(database).has_table(versions.name):
         version = database.execute(sql.select(versions.c.version)).scalar_one()
         if version > VERSION:
-            raise refuse(f"version {VERSION}", version, "database")
+            raise Unusable(f"expected tables of version {VERSION}, found {version}")
         if version == VERSION:
             return
         for table in ("drafts", "votes", "reveals", "leads", "seats", "rooms"):

@@ -25,6 +25,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
+from gradebook.core.errors import GradebookError
 from gradebook.ui.program import program
 from gradebook.ui.security import own_path
 
@@ -68,11 +69,9 @@ def warm_up() -> None:
 
 def sweep() -> None:
     """Deletes silent rooms. A database that is away is asked again later."""
-    from sqlalchemy.exc import SQLAlchemyError
-
     from gradebook.ui.rooms import seat
 
-    with suppress(SQLAlchemyError):
+    with suppress(GradebookError):
         seat.rooms().sweep()
 
 

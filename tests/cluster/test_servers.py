@@ -265,7 +265,7 @@ def test_no_vote_and_no_room_is_lost_when_servers_go(cluster, url):
         votes = room.seat(learner.cookies["gradebook-seat"]).votes
         assert votes == {f"report-{SEED}-0": choice}
         assert learner.cookies["gradebook_route"] != "two"
-    rooms.engine.dispose()
+    rooms.database.close()
     print(
         f"{len(seconds)} of {LEARNERS} learners lost their server: back after"
         f" {seconds[len(seconds) // 2]:.1f} s (p50), the last {seconds[-1]:.1f} s"

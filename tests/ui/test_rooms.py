@@ -1,7 +1,6 @@
 """A room on the pages of its lead and its learners."""
 
 import json
-from threading import Event
 
 import pytest
 import streamlit as st
@@ -92,9 +91,8 @@ def test_a_restarted_server_finds_the_room_of_a_browser_that_was_in_one(
     at, visit, monkeypatch
 ):
     at("a-learner")
-    assert f"'{seat.BEEN}=1; path=/;" in news.PROGRAM
+    assert f"{seat.BEEN}=1; path=/;" in news.PROGRAM
     for cookies, is_in in (({}, False), ({seat.BEEN: "1"}, True)):
-        monkeypatch.setattr(seat, "OPENED", Event())
         monkeypatch.setattr(type(st.context), "cookies", cookies)
         page = visit(Q, {"seat": "a-learner"})
         assert ("Nobody sees who said what" in page.text) == is_in
@@ -172,7 +170,7 @@ def test_a_board_edited_after_the_reveal_shows_the_answer_before_its_page_does(a
 def test_a_room_that_is_closed_full_or_locked_is_said(at, visit, room, monkeypatch):
     page = at("a-learner")
     rooms().change(room, "the-lead", locked=True)
-    assert "not locked" in at("a-newcomer").text
+    assert "is locked" in at("a-newcomer").text
     monkeypatch.setattr("gradebook.classroom.store.MOST_SEATS", 0)
     rooms().change(room, "the-lead", locked=False)
     assert "at most 0 learners" in at("a-newcomer").text
@@ -317,3 +315,100 @@ def test_followers_move_to_the_leads_page_and_others_stay(at):
     assert game("FIRST")[0].complaint in page.text
     lead.go(Q)
     assert "You play alone here" in alone.run().text and "quiz-0" in alone.buttons
+
+
+# A database that is away
+
+
+SENTENCE = "The room's database is away; your own work goes on."
+
+
+@pytest.fixture
+def lost(monkeypatch):
+    """Takes the database away, and brings it back."""
+    database = rooms().database
+    monkeypatch.setattr(database, "_try_again", lambda: None)
+
+    def away(is_away=True):
+        if is_away:
+            database._lost(OSError("unplugged"))
+        else:
+            database.is_away = False
+
+    yield away
+    away(False)
+
+
+def test_pages_go_on_as_without_a_room_and_say_why(at, room, lost):
+    lead, page = at("the-lead"), at("a-learner").answer(2)
+    lost()
+    for each in (lead.run(), page.run()):
+        assert SENTENCE in each.text and "room-reveal" not in each.buttons
+        assert covered(each)  # nobody is shown the answer for it
+        edited = each.cell(0, reward="7")
+        assert edited.table["reward"][0] == "7"
+    page.answer(0)
+    assert covered(page) and page.text.count(SENTENCE) == 1
+    lost(False)
+    assert counts(room) == {2: 1}
+    assert SENTENCE not in page.run().text and "You said" in page.text
+    assert "room-reveal" in lead.run().buttons
+
+
+def test_the_news_answer_503_and_then_have_the_page_drawn_again(at, room, lost):
+    page = at("a-learner")
+    lost()
+    page.run()
+    (drawn,) = page.sent("room_news")
+    assert drawn["draw"] == "away"
+
+    def asked(code=room):
+        scope = {"type": "http", "path_params": {"room": code}}
+        scope |= {
+            "query_string": b"",
+            "headers": [(b"cookie", b"gradebook-seat=a-learner")],
+        }
+        answer = answered(news.answer(Request(scope)))
+        return answer.status_code, json.loads(answer.body)
+
+    assert asked() == (503, {"away": SENTENCE})
+    assert asked("-")[0] == 503
+    lost(False)
+    status, now = asked()
+    assert status == 200 and now["draw"] not in ("away", "closed")
+    assert asked("-") == (200, news.CLOSED)
+    assert asked("\0")[1] == news.CLOSED
+
+
+def test_a_bug_page_asks_no_database_for_whoever_is_in_no_room(visit, monkeypatch):
+    monkeypatch.setattr(type(st.context), "cookies", {})
+    asked = []
+    monkeypatch.setattr(rooms().database, "begin", lambda: asked.append(1))
+    page = visit(Q, {"seat": "alone", "progress": Progress()}).answer(2)
+    assert not covered(page) and asked == []
+
+
+def test_a_cookie_of_yesterday_is_no_room_and_the_board_is_there(
+    visit, lost, monkeypatch
+):
+    monkeypatch.setattr(type(st.context), "cookies", {seat.BEEN: "1"})
+    lost()
+    page = visit(Q, {"seat": "alone", "progress": Progress()})
+    assert SENTENCE in page.text
+    assert not covered(page.answer(2)) and page.table["reward"]
+
+
+def test_the_door_says_that_the_database_is_away(visit, lost):
+    page = visit("session", {"seat": "a-newcomer"})
+    lost()
+    page.widget("room-code").set_value("CCCCCC")
+    assert SENTENCE in page.click("room-join").text
+    assert SENTENCE in page.click("room-open").text
+
+
+def test_an_invitation_waits_for_the_database(visit, room, lost):
+    lost()
+    page = visit(Q, {"seat": "invited"}, room=room)
+    assert SENTENCE in page.text and page.address["room"] == room
+    lost(False)
+    assert "Nobody sees who said what" in page.run().text

@@ -113,7 +113,7 @@ def test_the_database_is_the_environments_the_secrets_or_a_file(
         opened = seat.rooms.__wrapped__()
     finally:
         config.set_option("secrets.files", files)
-    assert str(opened.engine.url) == expected
+    assert str(opened.database.engine.url) == expected
 
 
 FIRST_VISITS = """

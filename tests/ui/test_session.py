@@ -4,6 +4,7 @@ import re
 import time
 from concurrent.futures import ThreadPoolExecutor
 from html import escape
+from types import SimpleNamespace
 
 import pytest
 
@@ -155,6 +156,7 @@ def test_whoever_sits_in_a_room_or_has_its_link_need_not_wait(
 ):
     rooms = widgets.rooms()
     monkeypatch.setattr(widgets.WRONG_CODES[of_all], "wait", lambda client: 17.0)
+    monkeypatch.setattr(widgets.WRONG_CODES[0], "knows", lambda client: True)
     rooms.join(room, "sits")
     other = rooms.open("sits")  # leads that one since
     token = rooms.read(room).token
@@ -268,3 +270,40 @@ def test_the_lead_sees_how_far_the_plan_has_come(led, room):
     assert widgets.rooms().read(room).position.question == second.question
     led.click("plan-next")
     assert widgets.rooms().read(room).position.question == third.question
+
+
+def test_wrong_codes_of_others_let_nobody_wait_who_typed_none(monkeypatch, room):
+    """210 wrong codes from 42 addresses made everybody wait for a minute."""
+    codes = widgets.Slowdown(free=5), widgets.Slowdown(free=200)
+    monkeypatch.setattr(widgets, "WRONG_CODES", codes)
+    said, at = [], [""]
+    monkeypatch.setattr(widgets, "client", lambda: at[0])
+    monkeypatch.setattr(widgets, "SEAT", SimpleNamespace(get=lambda: "a newcomer"))
+    problem = SimpleNamespace(put=said.append)
+    monkeypatch.setattr(widgets.keys, "ROOM_PROBLEM", problem)
+    for typed in range(210):
+        at[0] = f"192.0.2.{typed % 42}"
+        assert not widgets.admitted("AAAAAA")
+    at[0] = "198.51.100.1"
+    assert widgets.admitted(room)
+    at[0] = "192.0.2.1"
+    assert not widgets.admitted(room) and "Too many wrong codes" in said[-1]
+
+
+@pytest.mark.parametrize(
+    "one, other, same",
+    [
+        ("2001:db8:1:2::5", "2001:db8:1:2:aaaa:bbbb:cccc:dddd", True),
+        ("2001:db8:1:2::5", "2001:db8:1:3::5", False),
+        ("192.0.2.1", "::ffff:192.0.2.1", True),
+        ("192.0.2.1", "192.0.2.2", False),
+        ("fe80::1%eth0", "fe80::2", True),
+    ],
+)
+def test_an_address_of_ipv6_counts_by_its_network(one, other, same, monkeypatch):
+    def client(address):
+        context = SimpleNamespace(ip_address=address)
+        monkeypatch.setattr(widgets.st, "context", context)
+        return widgets.client()
+
+    assert (client(one) == client(other)) == same

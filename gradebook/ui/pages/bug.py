@@ -175,7 +175,7 @@ def lesson(draft: Draft[Scenario]) -> None:
     def note() -> None:
         """The lead's reveal, as the learner's answer; a challenge that is solved."""
         if learns and progress.covered(name):
-            led = seat.rooms().read(code)
+            led = seat.look(code)
             if led and name in led.revealed:
                 vote = led.seat(me).votes.get(name, drafts.SKIPPED)
                 progress.answer(name, vote)

@@ -35,7 +35,7 @@ def session() -> None:
     bar.follow("session")
     bar.problem()
     room = seat.here()
-    if not seat.code():
+    if not seat.code() and not seat.cut_off():
         _door()
     elif room and seat.leads():
         _lead(room)
@@ -59,9 +59,7 @@ def session() -> None:
 
 def _door() -> None:
     def typed() -> None:
-        code = seat.normal(keys.widget("room-code"))
-        if seat.admitted(code):
-            seat.enter(code)
+        seat.join(seat.normal(keys.widget("room-code")))
 
     left, right = st.columns(2)
     with left.container(border=True, height="stretch"):
@@ -114,13 +112,11 @@ def _own_link(room: Room) -> None:
         " browser as well, open your own link in it. Show the link to nobody."
     )
 
-    def make() -> None:
-        keys.LEAD_KEY.put(seat.rooms().new_key(room.code, seat.SEAT.get()))
-
     if key := keys.LEAD_KEY.get():
         link = whole({seat.PARAMETER: room.code, seat.LEAD: key})
         st.code(link, language=None, wrap_lines=True)
     else:
+        make = partial(seat.own_link, room.code)
         st.button("Make my own link", on_click=make, key="room-key")
 
 

@@ -13,6 +13,7 @@ import streamlit as st
 
 from gradebook.cases.link import decode
 from gradebook.cases.scenario import Scenario, load
+from gradebook.classroom.away import AWAY
 from gradebook.classroom.plan import CLOSING, OPENING, asked
 from gradebook.core.errors import GradebookError
 from gradebook.ui import keys
@@ -20,7 +21,7 @@ from gradebook.ui.parts import address, drafts, words
 from gradebook.ui.parts.drafts import SKIPPED
 from gradebook.ui.parts.widget import choices
 from gradebook.ui.rooms import plans, seat
-from gradebook.ui.rooms.news import news
+from gradebook.ui.rooms.news import news, wait
 
 if TYPE_CHECKING:
     from gradebook.classroom.store import Position, Room
@@ -49,12 +50,13 @@ def bar(scenario: Scenario) -> None:
 
 def about(name: str, text: str = "") -> Standing | None:
     """The room of a page with the question of this name; None where there is no room,
-    or no seat in it. On a page without one, '', a learner is told the text."""
+    no seat in it, or no database. On a page without one, '', a learner is told the
+    text."""
+    room, me = seat.here(), seat.SEAT.get()
     problem()
-    if not seat.code():
+    if not (seat.code() or seat.cut_off()):
         return None
     with st.container(border=True, key="room-bar"):
-        room, me = seat.here(), seat.SEAT.get()
         if room and room.seat(me).leads:
             return _lead(room, name)
         try:
@@ -68,6 +70,9 @@ def about(name: str, text: str = "") -> Standing | None:
             )
         except GradebookError as error:
             text = words.plain(words.said(error))
+        if seat.cut_off():
+            text = words.plain(AWAY)
+            wait(seat.code(), name)
         with st.container(horizontal=True, vertical_alignment="center"):
             st.markdown(text)
             _leave_button("Go on alone")
@@ -75,18 +80,24 @@ def about(name: str, text: str = "") -> Standing | None:
 
 
 def problem() -> None:
-    """Says once what went wrong with a room."""
+    """Says once what went wrong with a room. Of a database that is away the bar says
+    so, and of one that is back nobody does."""
     text = keys.ROOM_PROBLEM.get()
     keys.ROOM_PROBLEM.drop()
+    if text == AWAY and (seat.cut_off() or not seat.rooms().database.is_away):
+        return
     if text:
         st.warning(words.plain(text))
 
 
 def pick(scenario: Scenario, choice: int, place: float | None = None) -> None:
     """The answer to the page's question, and its place on the axis. In a room it is a
-    learner's vote; SKIPPED ends that, and the lead has none."""
+    learner's vote; SKIPPED ends that, and the lead has none. While the database is away
+    nobody in a room answers."""
     if seat.learning():
         seat.act("vote", scenario.name, choice)
+    elif seat.code() and seat.cut_off():
+        keys.ROOM_PROBLEM.put(AWAY)
     elif not seat.leads():
         drafts.PROGRESS.get().answer(scenario.name, choice, place)
 

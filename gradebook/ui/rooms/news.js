@@ -5,6 +5,7 @@ const AGAIN = 1000; // ms until a server that is away is asked again
 const PATIENCE = 4000; // ms until a page that was not drawn is told again
 const AWAY =
   "The server is away. Votes and what you typed are kept. The page goes on when it is back.";
+const NO_DATABASE = "The room's database is away; your own work goes on.";
 
 /**
  * @typedef {object} News  what the server says
@@ -46,9 +47,10 @@ async function listen(own) {
       own.away.hidden = true;
       if (own.data === data) hear(own, now);
       if (now.draw !== "closed") continue;
-    } catch {
+    } catch (status) {
       if (own.stop.signal.aborted) continue;
-      own.away.hidden = false;
+      own.away.textContent = status === 503 ? NO_DATABASE : AWAY;
+      own.away.hidden = status === 503 && data.draw === "away"; // the page says so
       own.have = ""; // so that the server answers at once when it is back
       own.ahead = true; // and another session draws the page
     }
@@ -62,6 +64,8 @@ async function listen(own) {
  */
 function hear(own, now) {
   own.have = now.have;
+  if (now.draw === "closed" && own.data.draw !== "away")
+    document.cookie = "gradebook-room=; path=/; max-age=0";
   if (now.said !== own.said) own.box.innerHTML = own.said = now.said;
   if (now.draw === own.data.draw && !own.ahead) return;
   if (now.reveal) dispatchEvent(new CustomEvent("gradebook-reveal", { detail: now.reveal }));

@@ -11,20 +11,22 @@ from __future__ import annotations
 
 import asyncio
 import math
+import re
 import time
-from collections.abc import Awaitable
-from functools import lru_cache
+from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlencode
 from zlib import crc32
 
 import streamlit as st
-from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 
 from gradebook.cases.scenario import load, names
+from gradebook.classroom.away import Away
 from gradebook.classroom.plan import asked
 from gradebook.core.formatting import counted, minus
 from gradebook.ui.board.lesson import lesson
@@ -68,17 +70,36 @@ def news(room: Room, name: str = "") -> None:
     )
 
 
+def wait(code: str, name: str = "") -> None:
+    """Draws the page again when the database that is away is back. The code is '' where
+    only the database knows in which room the browser is."""
+    address = own_path(
+        f"/room-news/{quote(code or '-')}?{urlencode({'question': name})}"
+    )
+    nothing = {"draw": "away", "said": "", "have": "", "within": 0}
+    _mount(
+        key="room-news",
+        data=[{"asked": address, **nothing}],
+        width="content",
+        on_draw_change=lambda: None,
+    )
+
+
 async def answer(request: Request) -> JSONResponse:
     """What `_told` says, as soon as it differs from what the browser has, and the board
-    after the reveal. A browser that is not in the room hears that it is closed."""
+    after the reveal. A browser that is not in the room hears that it is closed; 503
+    while the database is away."""
+    try:
+        return JSONResponse(await _news(request))
+    except Away as error:
+        return JSONResponse({"away": str(error)}, 503)
+
+
+async def _news(request: Request) -> dict[str, Any]:
     code, query = request.path_params["room"], request.query_params
     name, before = query.get("question", ""), query.get("have", "")
     me, came = seat_of(request.cookies), time.monotonic()
-
-    def sits() -> Room | None:
-        return seat.rooms().read(code) if seat.rooms().heard(code, me) else None
-
-    room = await run_in_threadpool(sits)
+    room = await _in_a_thread(partial(_sits, code, me))
     patience = 0.0
     if room and not room.seat(me).leads:
         patience = PACE * room.present.total()
@@ -88,9 +109,26 @@ async def answer(request: Request) -> JSONResponse:
         if is_new or news["draw"] != before.split(".")[0] or waited > WAIT:
             if query.get("covered") == "1" and name in room.revealed:
                 news["reveal"] = _board(name, room.seat(me).votes.get(name))
-            return JSONResponse(news)
+            return news
         room = await _soon(code)
-    return JSONResponse(CLOSED)
+    return CLOSED
+
+
+def _sits(code: str, me: str) -> Room | None:
+    """The room, if this browser is in it."""
+    rooms = seat.rooms()
+    if rooms.database.is_away:
+        raise Away
+    is_code = re.fullmatch("[A-Z0-9]{1,20}", code)
+    return rooms.read(code) if is_code and rooms.heard(code, me) else None
+
+
+THREADS = ThreadPoolExecutor(8, "rooms")
+"""Edits have threads of their own: they wait for no database."""
+
+
+def _in_a_thread(work: Callable[[], Room | None]) -> Awaitable[Room | None]:
+    return asyncio.get_running_loop().run_in_executor(THREADS, work)
 
 
 def _soon(code: str) -> Awaitable[Room | None]:
@@ -99,7 +137,7 @@ def _soon(code: str) -> Awaitable[Room | None]:
     async def later() -> Room | None:
         await asyncio.sleep(LOOK)
         del _next[code]
-        return await run_in_threadpool(seat.rooms().read, code)
+        return await _in_a_thread(partial(seat.rooms().read, code))
 
     if code not in _next:
         _next[code] = asyncio.ensure_future(later())

@@ -14,11 +14,13 @@ import math
 import os
 import secrets
 import time
-from threading import Event, Lock
+from ipaddress import IPv6Address, ip_address, ip_network
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
+from gradebook.classroom.away import AWAY, Away
 from gradebook.core.errors import GradebookError
 from gradebook.ui import keys
 from gradebook.ui.parts import words
@@ -33,8 +35,6 @@ LEAD = "lead"
 """The parameters of a room's link, and of the lead's own, a key."""
 BEEN = "gradebook-room"
 """The cookie of a browser that was in a room, as `news.js` writes it."""
-OPENED = Event()
-"""This server has opened the database."""
 
 
 class Slowdown:
@@ -51,6 +51,11 @@ class Slowdown:
         count, last = self._done.get(client, (0, 0.0))
         pause = min(2.0 ** (count - self.free), 60.0)
         return max(0.0, last + pause - time.monotonic()) if count > self.free else 0.0
+
+    def knows(self, client: str) -> bool:
+        """It was noted in the last ten minutes."""
+        last = self._done.get(client, (0, -math.inf))[1]
+        return time.monotonic() - last <= 600.0
 
     def note(self, client: str) -> None:
         now = time.monotonic()
@@ -79,40 +84,68 @@ def rooms() -> "Rooms":
     url = os.environ.get("GRADEBOOK_DATABASE_URL", "")
     if not url and st.secrets.load_if_toml_exists():
         url = st.secrets.get("connections", {}).get("gradebook", {}).get("url", "")
-    opened = Rooms(url)
-    OPENED.set()
-    return opened
+    return Rooms(url)
 
 
 def code() -> str:
-    """The code of this session's room, or ''."""
-    room = keys.ROOM.get()
-    if room is None:
-        asks = OPENED.is_set() or st.context.cookies.get(BEEN) == "1"
-        room = rooms().room_of(SEAT.get()) if asks else ""
+    """The code of this session's room, or ''. While the database is away, the code that
+    is known; the next run asks again."""
+    try:
+        room = keys.ROOM.get()
+        if room is None:
+            room = rooms().room_of(SEAT.get()) if _has_been() else ""
+        keys.ROOM.put(_invited() or room)
+    except Away:
+        pass
+    return keys.ROOM.get() or ""
+
+
+def _has_been() -> bool:
+    return st.context.cookies.get(BEEN) == "1"
+
+
+def _invited() -> str:
+    """The code of the room to which the address invites, where this browser may enter
+    it; '' for any other address. Raises Away, and leaves the address as it is."""
     invited, _, token = st.query_params.get(PARAMETER, "").partition(".")
     invited = normal(invited)
-    if key := st.query_params.pop(LEAD, ""):
+    if key := st.query_params.get(LEAD, ""):
         try:
             rooms().take(invited, key, SEAT.get())
             keys.LEAD_KEY.put(key)
+        except Away:
+            raise
         except GradebookError:
             keys.ROOM_PROBLEM.put("No open room has this link of its lead.")
             st.query_params.pop(PARAMETER, None)
             invited = ""
-    if invited and invited != room:
-        if admitted(invited, token):
-            room = invited
-        else:
-            st.query_params.pop(PARAMETER, None)
-    keys.ROOM.put(room)
-    return room
+        st.query_params.pop(LEAD, None)
+    if invited and invited != keys.ROOM.get() and not admitted(invited, token):
+        st.query_params.pop(PARAMETER, None)
+        return ""
+    return invited
 
 
 def here() -> "Room | None":
-    """This session's room as it stands; None for none, and for a closed one."""
+    """This session's current room; None for none, for a closed one, and while the
+    database is away."""
     room = code()
-    return rooms().read(room) if room else None
+    return look(room) if room else None
+
+
+def look(code: str) -> "Room | None":
+    """The room; None for a closed one, and while the database is away."""
+    try:
+        return rooms().read(code)
+    except Away:
+        return None
+
+
+def cut_off() -> bool:
+    """This browser is in a room whose database is away, or may be in one."""
+    room = keys.ROOM.get()
+    asks = room or st.query_params.get(PARAMETER) or (room is None and _has_been())
+    return bool(asks) and rooms().database.is_away
 
 
 def leads() -> bool:
@@ -132,8 +165,16 @@ def normal(typed: str) -> str:
 
 
 def client() -> str:
-    """Who types a code: the address of the machine."""
-    return str(st.context.ip_address or "this machine")
+    """Who types a code: the address of the machine, of IPv6 the network of 64 bits that
+    a provider gives to one customer."""
+    typed = str(st.context.ip_address or "this machine")
+    try:
+        address = ip_address(typed.partition("%")[0])
+    except ValueError:
+        return typed
+    if isinstance(address, IPv6Address) and not address.ipv4_mapped:
+        return str(ip_network((address, 64), strict=False))
+    return str(getattr(address, "ipv4_mapped", None) or address)
 
 
 def admitted(code: str, token: str = "") -> bool:
@@ -146,7 +187,9 @@ def admitted(code: str, token: str = "") -> bool:
     if rooms().heard(code, SEAT.get()):
         return True
     of_one, of_all = WRONG_CODES
-    pause = max(of_one.wait(client()), of_all.wait(""))
+    pause = of_one.wait(client())
+    if of_one.knows(client()):  # whoever typed no wrong code waits for nobody
+        pause = max(pause, of_all.wait(""))
     if _waits(pause, "Too many wrong codes."):
         return False
     if room:
@@ -163,6 +206,15 @@ def _waits(pause: float, why: str) -> bool:
     return pause > 0
 
 
+def join(code: str) -> None:
+    """Enters the room of a typed code, or says why not."""
+    try:
+        if admitted(code):
+            enter(code)
+    except Away:
+        keys.ROOM_PROBLEM.put(AWAY)
+
+
 def enter(room: str) -> None:
     keys.ROOM.put(room)
     keys.LEAD_KEY.drop()
@@ -175,6 +227,8 @@ def act(what: str, *values: Any, **named: Any) -> None:
     is refused, or that the room was closed meanwhile."""
     try:
         getattr(rooms(), what)(code(), SEAT.get(), *values, **named)
+    except Away:
+        keys.ROOM_PROBLEM.put(AWAY)
     except GradebookError as error:
         if here():
             keys.ROOM_PROBLEM.put(words.said(error))
@@ -193,6 +247,14 @@ def open_room() -> None:
     OPENINGS.note(client())
     try:
         enter(rooms().open(SEAT.get()))
+    except GradebookError as error:
+        keys.ROOM_PROBLEM.put(words.said(error))
+
+
+def own_link(code: str) -> None:
+    """Makes the key in the lead's own link, or says why not."""
+    try:
+        keys.LEAD_KEY.put(rooms().new_key(code, SEAT.get()))
     except GradebookError as error:
         keys.ROOM_PROBLEM.put(words.said(error))
 

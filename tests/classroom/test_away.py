@@ -1,0 +1,179 @@
+"""Whatever is wrong with the rooms' database is one error, and it comes back by
+itself."""
+
+import sqlite3
+import threading
+import time
+from contextlib import closing
+
+import pytest
+from sqlalchemy import create_engine, event, text
+
+from gradebook.classroom import store
+from gradebook.classroom.away import AWAY, Away
+from gradebook.classroom.room import Rooms
+
+Q = "partial_groups"
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch):
+    monkeypatch.setattr(store, "PATIENCE", 0.1)
+    monkeypatch.setattr(store, "AGAIN", 0.02)
+
+
+def back(rooms):
+    """Waits until the database is used again."""
+    until = time.monotonic() + 60
+    while rooms.database.is_away:
+        assert time.monotonic() < until
+        threading.Event().wait(0.02)
+
+
+@pytest.fixture
+def file(tmp_path):
+    return tmp_path / "rooms.db"
+
+
+@pytest.fixture
+def rooms(file):
+    rooms = Rooms(f"sqlite:///{file}")
+    yield rooms
+    rooms.database.close()
+
+
+def newer(file):
+    Rooms(f"sqlite:///{file}").open("lead")
+    with create_engine(f"sqlite:///{file}").begin() as database:
+        database.execute(text("UPDATE gradebook_schema SET version = 99"))
+
+
+def without_version(file):
+    Rooms(f"sqlite:///{file}").open("lead")
+    with create_engine(f"sqlite:///{file}").begin() as database:
+        database.execute(text("DELETE FROM gradebook_schema"))
+
+
+def corrupt(file):
+    file.write_bytes(b"no database " * 1000)
+
+
+WRONG = {
+    "a newer version": newer,
+    "a missing version": without_version,
+    "a corrupt file": corrupt,
+    "a folder in its place": lambda file: file.mkdir(),
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+def test_a_database_that_cannot_be_used_is_away_and_its_log_says_why(
+    wrong, file, rooms, caplog
+):
+    WRONG[wrong](file)
+    for act in (
+        lambda: rooms.open("lead"),
+        lambda: rooms.read("CCCCCC"),
+        lambda: rooms.vote("CCCCCC", "a", Q, 1),
+        lambda: rooms.heard("CCCCCC", "a"),
+        lambda: rooms.sweep(),
+    ):
+        with pytest.raises(Away) as raised:
+            act()
+        assert str(raised.value) == AWAY
+    assert "database is away: " in caplog.text
+    if file.is_dir():
+        file.rmdir()
+    for part in file.parent.glob("rooms.db*"):
+        part.unlink()
+    back(rooms)
+    assert rooms.read(rooms.open("lead"))
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "sqlite:////dev/null/rooms.db",
+        "no address",
+        "postgresql+psycopg://127.0.0.1:1/x",
+    ],
+)
+def test_a_database_that_cannot_be_reached_is_away(url):
+    rooms = Rooms(url)
+    with pytest.raises(Away):
+        rooms.open("lead")
+    rooms.database.close()
+
+
+def test_a_folder_that_cannot_be_made_is_away(monkeypatch):
+    monkeypatch.setenv("XDG_DATA_HOME", "/dev/null/x")
+    rooms = Rooms()
+    with pytest.raises(Away):
+        rooms.open("lead")
+    rooms.database.close()
+
+
+def test_a_locked_database_stops_one_vote_and_later_ones_do_not_wait(file, rooms):
+    code = rooms.open("lead")
+    rooms.join(code, "a", Q)
+    rooms.vote(code, "a", Q, 1)
+    with closing(sqlite3.connect(file, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(Away):
+            rooms.vote(code, "a", Q, 2)
+        with pytest.raises(Away):
+            rooms.vote(code, "a", Q, 3)
+        other.execute("ROLLBACK")
+    back(rooms)
+    assert rooms.read(code).counts[Q] == {1: 1}
+    rooms.vote(code, "a", Q, 0)
+    assert rooms.read(code).counts[Q] == {0: 1}
+
+
+def test_who_waits_for_the_connection_of_a_locked_database_is_not_held_up(file, rooms):
+    """One after the other would wait for the lock: forty of them for minutes."""
+    rooms.open("lead")
+    begun, away = [], []
+
+    def counts(_, __, statement, *___):
+        if threading.get_ident() in asking and statement.startswith("BEGIN"):
+            begun.append(statement)
+
+    def asks():
+        asking.add(threading.get_ident())
+        with pytest.raises(Away):
+            rooms.heard("CCCCCC", "a")
+        away.append(1)
+
+    asking = set()
+    event.listen(rooms.database.engine, "before_cursor_execute", counts)
+    with closing(sqlite3.connect(file, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        threads = [threading.Thread(target=asks) for _ in range(40)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(60)
+    assert len(away) == 40 and len(begun) < 10
+
+
+def test_a_full_disk_stops_votes_and_keeps_what_was_written(file, rooms):
+    code = rooms.open("lead")
+    rooms.join(code, "a", Q)
+    rooms.vote(code, "a", Q, 1)
+    full = threading.Event()
+
+    def grows(connection, _):
+        most = 1 if full.is_set() else 2**30
+        connection.execute(f"PRAGMA max_page_count={most}")
+
+    event.listen(rooms.database.engine, "connect", grows)
+    full.set()
+    rooms.database.engine.dispose()
+    with pytest.raises(Away):
+        for n in range(1000):
+            rooms.join(code, f"learner {n}", Q)
+    full.clear()
+    back(rooms)
+    assert rooms.read(code).counts[Q] == {1: 1}
+    rooms.join(code, "b", Q)
