@@ -41,6 +41,8 @@ def bug_page(name: str) -> None:
     lesson(draft)
     stage = st.container(key="stage")
     formulas = st.container() if covered else _story(draft)
+    if not covered:
+        report.opinion(scenario)
     rest(draft, covered, settings, stage, formulas)
     if not covered:
         _end(name)

@@ -55,6 +55,9 @@ def home() -> None:
         "One unfinished answer can make training punish three right ones.", anchor=False
     )
     st.markdown(
+        "Gradebook shows real bugs of RL trainers on numbers that you can drag. GRPO, a"
+        " method that they share, compares each answer with the other answers to its"
+        " prompt, its group.  \n"
         "Row 3 is also right, but it was cut off before it finished. The trainer does"
         " not train on it, yet its reward still enters the group's mean. **Drag that"
         " reward below 1, and the policy no longer collapses.**"

@@ -62,7 +62,7 @@ def the_code(bug: Swap, scenario: Scenario) -> None:
 
 def affected(scenario: Scenario) -> None:
     """Am I affected: what was measured, first of a trainer that shows the bug, else of
-    the report's; what is reported, and a dispute's views."""
+    the report's; and what is reported."""
     report, bug = scenario.affected, scenario.bug
     st.markdown(words.titled("Am I affected?"))
     likely = [line["package"] for line in newest() if bug in line["bugs"]]
@@ -92,15 +92,31 @@ def affected(scenario: Scenario) -> None:
         sources.append(f"- **{words.plain(relative.title)}.** {text}")
     for part, texts in zip(st.columns(2, gap="large"), (lines, sources)):
         part.markdown("\n".join(texts))
-    if dispute := scenario.dispute:
-        st.markdown(words.titled("Is it a bug? That is disputed"))
-        views = {
-            "The maintainer": dispute.maintainer,
-            "The other view": dispute.other_view,
-            "The trap in the fix": dispute.trap,
-        }
-        for part, (title, text) in zip(st.columns(3), views.items()):
-            part.markdown(f"**{title}**  \n{words.plain(text)}")
+
+
+@st.fragment(key="opinion")
+def opinion(scenario: Scenario) -> None:
+    """A second question, about a disputed report: nothing is scored, and the views
+    come after the answer."""
+    if scenario.dispute is None:
+        return
+    title = "Is it a bug? That is disputed"
+    st.markdown(words.titled(title, "Nothing is scored. What do you say?", level=3))
+    answer = st.pills(
+        title,
+        ("Yes", "No", "Both views have a point"),
+        key=f"opinion-{scenario.bug}",
+        label_visibility="collapsed",
+    )
+    if answer is None:
+        return
+    views = {
+        "The maintainer": scenario.dispute.maintainer,
+        "The other view": scenario.dispute.other_view,
+        "The trap in the fix": scenario.dispute.trap,
+    }
+    for part, (view, text) in zip(st.columns(3), views.items()):
+        part.markdown(f"**{view}**  \n{words.plain(text)}")
 
 
 def cited(source: Source) -> str:

@@ -31,9 +31,18 @@ def safe(text: object) -> str:
 
 
 TERMS = {
-    "advantage": "how far a row's score lies from its baseline, divided by a"
-    " scale. It weighs the row's tokens in the loss.",
+    "rollout": "one answer that the model sampled to a prompt; a row of the board,"
+    " or several rows if it was cut into pieces.",
+    "group": "the rollouts that are compared with each other: those of one prompt.",
+    "sibling": "another rollout of the same prompt.",
+    "baseline": "what a reward is compared with, usually the mean of its group.",
+    "advantage": "how far a row's score is from its baseline, divided by a"
+    " scale. It weights the row's tokens in the loss.",
     "mean": "an average; usually of the rewards of the rows that count in a group.",
+    "deviation": "the standard deviation: the typical distance from the mean.",
+    "whiten": "to subtract a mean and divide by a deviation, over a step's tokens.",
+    "pass": "one forward and backward run over a part of a step, a micro-batch.",
+    "rank": "one of the processes that train together; it holds a part of the tokens.",
     "ddof": "ddof 1 divides the variance by n − 1; ddof 0 divides it by n.",
     "lone row": "the only row of its group that counts, so there is nothing"
     " to compare it with.",
@@ -51,6 +60,7 @@ TERMS = {
     " what becomes of lone rows.",
     "outlier": "a reward far from all others.",
     "stride": "a block of equally many rows, cut by position.",
+    "guard": "the check that leaves a group without spread out of the loss.",
 }
 """What each term means, in one sentence."""
 
