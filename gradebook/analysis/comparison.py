@@ -120,10 +120,10 @@ def by_row(batch: Batch, trace: Trace, stage: str) -> Tensor:
     return torch.where(batch.mask, value, 0).sum(-1)
 
 
-def push(batch: Batch, trace: Trace) -> Tensor | None:
+def push(batch: Batch, trace: Trace) -> Tensor:
     """How strongly a step pushes each token: minus the gradient of the loss, times
     the unmasked tokens of the token's step, counted before any stage. Above 0 the
-    token is made more likely. float [R, T]; None without logp.
+    token is made more likely. Without logp it is the token's advantage. float [R, T].
 
     The number of tokens is the same for both engines, so that two denominators can
     be told apart. On policy, where the loss is a mean over those tokens, the push
@@ -134,7 +134,7 @@ def push(batch: Batch, trace: Trace) -> Tensor | None:
     [[0.707], [-0.707]]
     """
     if trace.gradient is None:
-        return None
+        return trace.token_advantage
     steps = torch.zeros(batch.step_count, dtype=torch.int64)
     steps = steps.index_add(0, batch.step_index, batch.tokens)
     return -trace.gradient * steps[batch.step_index][:, None]

@@ -6,7 +6,7 @@ exact = lambda step: [0.0] * len(step)           # no rounding
 judge("shift", values, [step], Settings(), exact).answer  # 'holds'
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from inspect import getdoc
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import torch
 
 from gradebook.analysis import laws
-from gradebook.analysis.laws import GRADIENT, LAWS, Change, Step, Values
+from gradebook.analysis.laws import GRADIENT, LAWS, TOKENS, Change, Step, Values
 from gradebook.core.batch import Batch
 from gradebook.core.columns import COLUMNS
 from gradebook.core.errors import GradebookError, choice, refuse
@@ -26,6 +26,8 @@ from gradebook.engine.pipeline import CORRECT, Engine, run
 
 HOLDS, BROKEN, REFUSED = "holds", "broken", "refused"
 BY_CONVENTION, NOT_MEASURED = "by convention", "not measured"
+PADDED = "padding padding_tokens moved_tokens inserted_text"
+"""The laws whose changes make the batch wider."""
 LARGEST_ROUNDING = 0.01
 """If rounding may move an advantage by more than this, a law cannot be tested."""
 
@@ -73,8 +75,9 @@ def convention(name: str, settings: Mapping[str, Any]) -> str:
     trains_flat = skips == "never" or (skips == "training" and evaluation)
     for broken, reason, applies in (
         ("order missing", "evaluation takes each prompt's first row", evaluation),
-        ("padding", "eos_by_width", settings["eos_by_width"]),
+        (PADDED, "eos_by_width", settings["eos_by_width"]),
         ("flat_gradient", f"skip_flat {skips}", trains_flat),
+        *conventions_of_tokens(settings, couples),
         (" ".join(baseline.breaks), f"baseline {baseline.name}", True),
         ("scale", "reward_bias", settings["reward_bias"]),
         ("other_prompts lost_row shift scale", couples, couples),
@@ -86,6 +89,24 @@ def convention(name: str, settings: Mapping[str, Any]) -> str:
         if applies and name in broken.split():
             return reason
     return ""
+
+
+def conventions_of_tokens(
+    settings: Mapping[str, Any], couples: str
+) -> Iterator[tuple[str, str, bool]]:
+    """Laws that are broken by design, the reason, and whether it applies: by the
+    settings of length, filter, tokens and KL."""
+    estimator, score = settings["kl_estimator"], settings["kl_score"]
+    undiscounted = settings["credit"] == "to_go" and settings["gamma"] == 1
+    counts_tools = settings["clock"] == "all" and settings["credit"] != "row"
+    long = settings["overlong_limit"] is not None
+    yield "inserted_text", "clock all", counts_tools and not undiscounted
+    yield "reference", "kl_estimator k1", estimator == "k1" and not score
+    yield "reference", "kl_estimator k2, kl_score", estimator == "k2" and score
+    yield "reference", "off_policy reject", settings["off_policy"] == "reject"
+    yield "scale flat", "overlong_limit", long
+    yield "missing", "filter_flat", settings["filter_flat"]
+    yield "kept_prompts", couples, bool(couples)
 
 
 def judge(
@@ -124,11 +145,12 @@ def judge(
         ways += bool(certain)
         for row, due, value, size in certain:
             distance = abs(due - value)
-            if not same(due, value) and distance > _rounding(change, row, size, noise):
+            kept = same(due, value) or distance <= _rounding(change, row, size, noise)
+            if not (value < due - 1e-9 if change.falls else kept):
                 violations.append((distance, change, row, due, value))
     if violations:
         _, change, row, due, value = max(violations, key=itemgetter(0))
-        sentence = _told(change, row, due, value, LAWS[name] in GRADIENT)
+        sentence = _told(change, row, due, value, kind_of(name))
         return Outcome(BROKEN, sentence, row, due, value, change)
     if ways:
         return Outcome(HOLDS, f"Tried in {counted(ways, 'way')}.")
@@ -147,14 +169,30 @@ def _rounding(
     return noise[row] + size * change.slack
 
 
-def _told(change: Change, row: int, due: float, value: float, gradient: bool) -> str:
-    asked, got = pair(due, value, 5 if gradient else 3)
-    what = f"the {'gradient at a token' if gradient else 'advantage'} of row {row}"
+NAMED = {
+    "advantage": "advantage",
+    "token_advantage": "advantage of a token",
+    "gradient": "gradient at a token",
+}
+"""What a law looks at, a field of a trace, in words."""
+
+
+def kind_of(name: str) -> str:
+    """What the law looks at: a field of a trace."""
+    if LAWS[name] in GRADIENT:
+        return "gradient"
+    return "token_advantage" if LAWS[name] in TOKENS else "advantage"
+
+
+def _told(change: Change, row: int, due: float, value: float, kind: str) -> str:
+    asked, got = pair(due, value, 5 if kind == "gradient" else 3)
+    what = f"the {NAMED[kind]} of row {row}"
     sentence = f"{what} is {got}, and must be {asked}"
     if change.total:
         sentence = f"the advantages of row {row}'s prompt add up to {got}"
     elif change.due[row] is None and change.times == 1:
         sentence = f"{what} changes from {asked} to {got}"
+        sentence += ", and must fall" if change.falls else ""
     if change.what:
         sentence = f"When {change.what}, {sentence}"
     return sentence[0].upper() + sentence[1:] + "."
@@ -219,13 +257,15 @@ def steps_of(batch: Batch) -> list[Step]:
     return steps
 
 
-def on_engine(engine: Engine, batch: Batch, gradient: bool = False) -> Values:
-    """The advantages of an engine, or its gradients, a list of tokens a row.
-    `batch` gives the float type."""
+def on_engine(engine: Engine, batch: Batch, kind: str = "advantage") -> Values:
+    """What an engine gives each row: a field of its trace, of a field by token the
+    numbers of the row's unmasked tokens. `batch` gives the float type."""
 
     def values(step: Step, settings: Mapping[str, Any]) -> list[Any]:
-        trace = run(engine, batch_of(step, batch, settings))
-        return getattr(trace, "gradient" if gradient else "advantage").tolist()
+        found = getattr(run(engine, batch_of(step, batch, settings)), kind)
+        if found.dim() == 1:
+            return found.tolist()
+        return [laws.unmasked(row, x) for row, x in zip(step, found.tolist())]
 
     return values
 
@@ -239,8 +279,8 @@ def batch_of(step: Step, like: Batch, settings: Mapping[str, Any]) -> Batch:
 def check(name: str, engine: Engine, batch: Batch) -> Outcome:
     """Whether an engine keeps the law on a batch. Raises GradebookError as the engine
     does."""
-    gradient = LAWS[name] in GRADIENT
-    if not gradient:
+    kind = kind_of(name)
+    if kind != "gradient":
         run(engine, batch)
 
     def allowed(step: Step) -> list[float]:
@@ -257,6 +297,6 @@ def check(name: str, engine: Engine, batch: Batch) -> Outcome:
             noise = noise * 1e4  # a variance of 0 is divided by the root of 1e-8
         return noise.nan_to_num(0, torch.inf).tolist()
 
-    values, settings = on_engine(engine, batch, gradient), batch.settings
+    values, settings = on_engine(engine, batch, kind), batch.settings
     by_design = convention(name, settings)
     return judge(name, values, steps_of(batch), settings, allowed, by_design)

@@ -38,6 +38,10 @@ class Change:
     times     what a value that is kept is multiplied by
     slack     the share of a value that eps may account for
     total     the sum of the rows is looked at, which must be 0
+    falls     a value that is kept must be less than it was
+    settings  what is set otherwise
+    base      the step that a value is kept from, if it is not the given one
+    base_settings  what is set otherwise there
     """
 
     what: str
@@ -46,7 +50,10 @@ class Change:
     times: float = 1.0
     slack: float = 0.0
     total: bool = False
+    falls: bool = False
     settings: Mapping = field(default_factory=dict)
+    base: Step | None = None
+    base_settings: Mapping = field(default_factory=dict)
 
 
 Changes: TypeAlias = Iterator[Change]
@@ -67,6 +74,11 @@ def grouped(step: Step, *names: str) -> list:
 
 def due_of(rows: Step, value: float | None = None) -> dict:
     return {row["row"]: value for row in rows}
+
+
+def unmasked(row: dict, numbers: list) -> list:
+    """Of numbers a token, those of the row's unmasked tokens."""
+    return [number for number, model in zip(numbers, row["mask"]) if model]
 
 
 def listed(numbers: list) -> str:
@@ -224,11 +236,7 @@ def padding(step: Step, settings: Settings) -> Changes:
 
     It needs a row.
     """
-    fillers = {"mask": 0, "logp": 0.0, "ref_logp": 0.0}
-    wider = [
-        row | {n: [*row[n], filler] for n, filler in fillers.items() if n in row}
-        for row in step
-    ]
+    wider = [widened(row, len(row["mask"]), 1, {}) for row in step]
     if step:
         yield Change("the batch has one more column of padding", wider, due_of(step))
 
@@ -276,6 +284,202 @@ def micro_batch(step: Step, settings: Settings) -> Changes:
             yield Change(what, step, due_of(step), settings=new)
 
 
+# Laws of tokens: what is owed to a token, and the gradient at a token
+
+
+def widened(row: dict, at: int, count: int, fillers: Mapping) -> dict:
+    """The row with `count` masked tokens more, before its token `at`."""
+    new = dict(row)
+    for name in ("mask", "logp", "ref_logp", "old_logp", "behaviour_logp", "value"):
+        if name in row:
+            cells = [fillers.get(name, 0)] * count
+            new[name] = [*row[name][:at], *cells, *row[name][at:]]
+    return new
+
+
+def padding_tokens(step: Step, settings: Settings) -> Changes:
+    """A column of padding changes no token's advantage, whatever a critic says there.
+
+    It needs a row.
+    """
+    for value in (100.0, -100.0):
+        wider = [widened(row, len(row["mask"]), 1, {"value": value}) for row in step]
+        if step:
+            what = f"there is a column of padding, of which the critic says {value:g}"
+            yield Change(what, wider, due_of(step))
+
+
+def moved_tokens(step: Step, settings: Settings) -> Changes:
+    """Moving a row's tokens within the padded width changes no token's advantage.
+
+    It needs a row with tokens.
+    """
+    for row in sampled([row for row in step if any(row["mask"])]):
+        count = len(row["mask"])
+        moved = []
+        for other in step:
+            here = other is row
+            new = widened(other, 0 if here else count, count, {})
+            if here and "extent" in row:
+                new["extent"] = row["extent"] + count
+            moved.append(new)
+        what = f"the tokens of row {row['row']} move to the right by {count}"
+        yield Change(what, moved, due_of(step))
+
+
+def inserted_text(step: Step, settings: Settings) -> Changes:
+    """Text that a tool inserts changes nothing that is owed to the model's tokens.
+
+    It needs a row with two tokens.
+    """
+    said = {"logp": -1.0, "ref_logp": -3.0, "old_logp": -1.0, "value": -1.0}
+    said["behaviour_logp"] = -1.0
+    for row in sampled([row for row in step if sum(row["mask"]) > 1]):
+        at = max(t for t, model in enumerate(row["mask"]) if model)
+        for count in (1, 12):
+            longer = []
+            for other in step:
+                here = other is row
+                new = widened(other, at if here else len(other["mask"]), count, said)
+                if here and "extent" in row:
+                    new["extent"] = row["extent"] + count
+                longer.append(new)
+            what = f"a tool writes {count} tokens before the last one of row"
+            yield Change(f"{what} {row['row']}", longer, due_of(step))
+
+
+def kept_prompts(step: Step, settings: Settings) -> Changes:
+    """A filter of flat prompts keeps all rows of a prompt or none: it changes nothing
+    where rewards differ, and gives 0 where they are equal.
+
+    It needs `filter_flat`, and rewards that are taken as they are.
+    """
+    if not settings["filter_flat"] or settings["reward_clip"] is not None:
+        return
+    groups = grouped(step, "prompt")
+    flat = [g for g in groups if len({r["reward"] for r in g if r["scored"]}) < 2]
+    differ = sum([g for g in groups if g not in flat], [])
+    zeros = due_of([row for row in sum(flat, []) if row["valued"]], 0.0)
+    if zeros:
+        yield Change("", step, zeros)
+    if differ and settings["reward_scaling"]:
+        off = {"filter_flat": False}
+        yield Change("the filter is on", step, due_of(differ), base_settings=off)
+
+
+def own_advantage(step: Step, settings: Settings) -> Changes:
+    """A token's gradient depends on its own row's advantage, and on no other row's.
+
+    It needs log-probabilities, and a prompt with three rows that count, two of them
+    with different rewards, compared with a plain mean.
+    """
+    plain = settings["baseline"] in ("group_mean", "batch_mean", "none")
+    plain = plain and not settings["whiten_tokens"]
+    plain = plain and settings["overlong_limit"] is None
+    if not step or "logp" not in step[0] or not plain:
+        return
+    for rows in grouped(step, "prompt"):
+        whole = [r for r in rows if len(grouped(rows, "rollout")) == len(rows)]
+        voting = [row for row in whole if row["counted"] and row["credited"]]
+        for first in voting:
+            others = [r for r in voting if r["reward"] != first["reward"]]
+            for second in others[:1] if len(rows) > 2 else []:
+                still = [r for r in rows if r not in (first, second)]
+                what = f"rows {first['row']} and {second['row']} exchange rewards"
+                new = {first["row"]: second["reward"], second["row"]: first["reward"]}
+                yield Change(what, with_rewards(step, new), due_of(still))
+
+
+def reference(step: Step, settings: Settings) -> Changes:
+    """A reference that finds a token more likely pulls it up: its gradient falls.
+
+    It needs log-probabilities of both, beta above 0, and every row trained.
+    """
+    if not step or "ref_logp" not in step[0] or not settings["beta"]:
+        return
+    every = {"skip_flat": "never"}
+    nearer = [{**r, "ref_logp": [x + 1 for x in r["ref_logp"]]} for r in step]
+    due = due_of([row for row in step if row["valued"]])
+    what = "the reference finds every token e times as likely"
+    yield Change(what, nearer, due, falls=True, settings=every, base_settings=every)
+
+
+def anchor(step: Step, settings: Settings) -> Changes:
+    """A token that became more likely since the update began has that ratio more
+    gradient, within the clip.
+
+    It needs log-probabilities, the loss of PPO on policy, and no KL.
+    """
+    on_policy = settings["surrogate"] == "ppo" and settings["off_policy"] == "none"
+    held = min(settings["clip_low"], settings["clip_high"]) > 0.11
+    if not step or "logp" not in step[0] or settings["beta"] or not on_policy:
+        return
+    before = [{**row, "old_logp": row["logp"]} for row in step]
+    by = math.log(1.1)
+    after = [{**row, "old_logp": [x - by for x in row["logp"]]} for row in step]
+    if held:
+        what = "every token is 1.1 times as likely as when the update began"
+        yield Change(what, after, due_of(step), times=1.1, base=before)
+
+
+def weight_of_one(step: Step, settings: Settings) -> Changes:
+    """A weight scales a token's gradient and never turns it: a weight of 1 changes
+    nothing.
+
+    It needs log-probabilities, and an off-policy weight whose window holds 1.
+    """
+    low = settings["off_policy_low"] if settings["off_policy"] == "reject" else 0
+    within = low <= 1 <= settings["off_policy_cap"]
+    if not step or "logp" not in step[0] or settings["off_policy"] == "none":
+        return
+    same = [{**r, "behaviour_logp": r.get("old_logp", r["logp"])} for r in step]
+    if within:
+        what = "the engine that sampled has the policy's own log-probabilities"
+        off = {"off_policy": "none"}
+        yield Change(what, same, due_of(step), base=same, base_settings=off)
+
+
+def rejected(step: Step, settings: Settings) -> Changes:
+    """A rejected token changes nothing: not the sum, and not the count.
+
+    It needs `off_policy` reject, a loss that counts the tokens that learn, and a row
+    that loses some of its tokens.
+    """
+    counts = settings["loss"] in ("grpo", "bnpo")
+    if not step or settings["off_policy"] != "reject" or not counts:
+        return
+    if settings["whiten_tokens"] or settings["overlong_limit"] is not None:
+        return
+    low, cap = settings["off_policy_low"], settings["off_policy_cap"]
+    without, due = [], {}
+    for row in step:
+        old = row.get("old_logp", row["logp"])
+        ratios = [math.exp(a - b) for a, b in zip(old, row["behaviour_logp"])]
+        inside = [m * (low <= r <= cap) for m, r in zip(row["mask"], ratios)]
+        mask = inside if any(inside) else row["mask"]
+        without.append({**row, "mask": mask})
+        if any(inside):
+            due[row["row"]] = None
+    whole = [{**row, "mask": old["mask"]} for row, old in zip(without, step)]
+    if any(a["mask"] != b["mask"] for a, b in zip(without, step)):
+        what = "the rejected tokens are counted as tokens of the response"
+        yield Change(what, whole, due, base=without)
+
+
+def cut(step: Step, settings: Settings) -> Changes:
+    """How a generation is cut into steps changes no token's weight in its step.
+
+    It needs log-probabilities.
+    """
+    if not step or "logp" not in step[0]:
+        return
+    count = 1 + max(row["row"] for row in step)
+    first = [{**row, "step": 0} for row in step]
+    again = [{**row, "step": 1, "row": row["row"] + count} for row in step]
+    what = "the same generation feeds a second step of as many tokens"
+    yield Change(what, first + again, due_of(step))
+
+
 # Trying a law
 
 
@@ -283,11 +487,18 @@ def tried(law: Law, values: Values, steps: list, settings: Settings) -> Iterator
     """Each change of the steps that a law asks about, with its numbers (`compared`).
     `values` gives a number or a list of numbers per row; nothing if it cannot."""
     for step in steps:
-        changes = list(law(step, settings))
-        before = dict(zip(due_of(step), values(step, settings) if changes else []))
-        for change in changes if before else []:
+        known: list = []
+        for change in law(step, settings):
+            base = step if change.base is None else change.base
+            own = change.base is not None or change.base_settings
+            if own or not known:
+                found = values(base, {**settings, **change.base_settings})
+                known = [] if own else found
+            else:
+                found = known
+            before = dict(zip(due_of(base), found))
             after = values(change.step, {**settings, **change.settings})
-            if after:
+            if before and after:
                 there = dict(zip(due_of(change.step), after))
                 yield change, compared(change, before, there)
 
@@ -325,6 +536,8 @@ def worst(law: Law, values: Values, steps: list, settings: Settings) -> tuple:
     for change, lines in tried(law, values, steps, settings):
         for row, due, value, _ in lines:
             size = gap(due, value) - change.slack
+            if change.falls:
+                size = float(not value < due - 1e-9)
             if size > most:
                 most = size
                 sentence = f"row {row} has {value}, and {due} is due"
@@ -344,9 +557,15 @@ def the_correct_numbers(expected: list) -> Law:
 EIGHT = (order, other_prompts, shift, scale, zero_sum, flat, lost_row, missing)
 """The laws of any group-relative advantage: of rewards in groups alone."""
 
-GRADIENT = (flat_gradient, micro_batch)
+GRADIENT = (
+    *(flat_gradient, micro_batch, own_advantage, reference, anchor),
+    *(weight_of_one, rejected, cut),
+)
+"""The laws of the gradient at each unmasked token."""
+TOKENS = (padding_tokens, moved_tokens, inserted_text)
+"""The laws of the advantage of each unmasked token."""
 
-COLUMNS = (padding, labels, *GRADIENT)
+COLUMNS = (padding, labels, kept_prompts, *TOKENS, *GRADIENT)
 """The laws that need more columns than rewards and prompts."""
 
 LAWS: Mapping[str, Law] = {law.__name__: law for law in (*EIGHT, *COLUMNS)}

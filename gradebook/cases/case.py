@@ -257,7 +257,7 @@ class Prediction(Part):
 class Telltale(Part):
     """The number that gives this bug away."""
 
-    kind: Literal["sign", "scale", "influence", "gradient"]
+    kind: Literal["sign", "scale", "influence", "gradient", "push"]
     text: str
 
 
@@ -301,9 +301,12 @@ class Record(Part):
 
 @dataclass(frozen=True)
 class Expected(Part):
-    """What a hand finds; an advantage is NaN if a row has none."""
+    """What a hand finds: an advantage a row, NaN if it has none, the loss, and the push
+    on each token."""
 
     correct: schema.Values | None = None
     faulty: schema.Values | None = None
     correct_loss: Number | None = None
     faulty_loss: Number | None = None
+    correct_push: tuple[schema.Values, ...] | None = None
+    faulty_push: tuple[schema.Values, ...] | None = None

@@ -10,14 +10,18 @@ from typing import Any
 
 from gradebook.analysis import laws
 from gradebook.analysis.comparison import compare
-from gradebook.analysis.law_check import convention, on_engine, steps_of, words
-from gradebook.analysis.laws import GRADIENT, LAWS, Law, worst
+from gradebook.analysis.law_check import convention, kind_of, on_engine, steps_of, words
+from gradebook.analysis.laws import LAWS, Law, worst
 from gradebook.cases.scenario import Bug, Scenario, bug, load
 from gradebook.cases.state import State, start
+from gradebook.core.batch import PER_TOKEN
+from gradebook.core.columns import COLUMNS
 from gradebook.core.errors import GradebookError, choice
 from gradebook.engine.pipeline import CORRECT, run
 from gradebook.output.rendering import rendered
 
+WHOLE = ("generation", "extent")
+"""Columns of whole numbers that only a test by token hands over."""
 LOOSE = 1e-4
 """The tolerance for a correct trainer in float32."""
 
@@ -32,10 +36,11 @@ def pytest_file(state: State, link: str) -> str:
     """
     record = bug(state.bug)
     main = load(record.name)
-    gradient = any(LAWS[choice(n, LAWS, "laws")] in GRADIENT for n in record.laws)
-    cases = [_case("edited", state, record, gradient)]
+    kinds = [kind_of(choice(name, LAWS, "laws")) for name in record.laws]
+    kind = next((k for k in kinds if k != "advantage"), "advantage")
+    cases = [_case("edited", state, record, kind)]
     if not cases[0]["tells"]:
-        cases.append(_case(main.name, start(main), record, gradient))
+        cases.append(_case(main.name, start(main), record, kind))
     cases = [case for case in cases if case["steps"]]
     asked = {test["name"] for case in cases for test in case["tests"]}
     parts = [
@@ -47,20 +52,22 @@ def pytest_file(state: State, link: str) -> str:
     rule, case = main.rule, state.scenario
     if isinstance(case, Scenario) and case.bug == record.name:
         rule = case.rule
-    policies = {"logp", "ref_logp"} & {name for case in cases for name in case["names"]}
+    named = {name for case in cases for name in case["names"]}
     return rendered(
         "pytest_file.py.jinja",
         bug=record.name,
         link=_text(link),
         rule=_text(rule),
-        gradient=gradient,
-        policies=sorted(policies),
+        kind=kind,
+        by_token=[n for n in PER_TOKEN if n in named and kind != "advantage"],
+        by_row=[n for n in WHOLE if n in named and kind != "advantage"],
+        says={name: COLUMNS[name].help for name in (*PER_TOKEN, *WHOLE)},
         sources="\n\n".join(map(inspect.getsource, parts)).strip(),
         cases=cases,
     )
 
 
-def _case(case: str, state: State, record: Bug, gradient: bool) -> dict[str, Any]:
+def _case(case: str, state: State, record: Bug, kind: str) -> dict[str, Any]:
     """A batch, step by step, with its tests: what the template writes of it. It
     `tells` where it shows the bug and a test catches it."""
     batch, labels = state.batch(), state.table.values()["prompt"]
@@ -69,8 +76,8 @@ def _case(case: str, state: State, record: Bug, gradient: bool) -> dict[str, Any
         [{**row, "prompt": labels[row["row"]]} for row in step]
         for step in steps_of(batch)
     ]
-    engines = [on_engine(e, batch, gradient) for e in (CORRECT, record.engine)]
-    testable = batch.rows and (batch.logp is not None or not gradient)
+    engines = [on_engine(e, batch, kind) for e in (CORRECT, record.engine)]
+    testable = batch.rows and (batch.logp is not None or kind != "gradient")
     tests: list[dict[str, Any]] = []
 
     def ask(name: str, says: str, law: Law, call: str = "") -> bool:
@@ -91,8 +98,10 @@ def _case(case: str, state: State, record: Bug, gradient: bool) -> dict[str, Any
     caught = testable and sum([ask(law, words(law), LAWS[law]) for law in asked]) > 0
     if testable and not caught:
         trace = run(CORRECT, batch)
-        values = trace.gradient if gradient else trace.advantage
-        expected = [] if values is None else values.tolist()
+        expected = getattr(trace, kind).tolist()
+        if kind != "advantage":
+            masks = batch.mask.tolist()
+            expected = [laws.unmasked({"mask": m}, x) for m, x in zip(masks, expected)]
         says = "The numbers of the correct engine, under the batch's settings."
         call = f"the_correct_numbers({literal(expected)})"
         law = laws.the_correct_numbers(expected)
