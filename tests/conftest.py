@@ -25,6 +25,7 @@ from streamlit.testing.v1 import AppTest, app_test
 from streamlit.util import calc_hash
 
 import gradebook
+from gradebook.analysis.comparison import push
 from gradebook.cases.scenario import names
 from gradebook.ui.board.component import OPEN, taken
 from gradebook.ui.parts.drafts import SKIPPED, Guess, Progress
@@ -306,6 +307,8 @@ def numbers():
         batch = gradebook.Batch(**columns, settings=settings)
         engines = (gradebook.CORRECT, gradebook.bug(scenario.bug).engine)
         traces = [gradebook.run(engine, batch) for engine in engines]
+        if scenario.telltale.kind == "push":
+            return [[push(batch, trace).sum(-1).tolist() for trace in traces]]
         if scenario.telltale.kind != "gradient":
             return [[trace.advantage.tolist() for trace in traces]]
         parts = ["policy_gradient", *["kl_gradient"] * ("ref_logp" in columns)]

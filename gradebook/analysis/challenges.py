@@ -199,8 +199,10 @@ def missing_of(condition: case.Condition, attempt: Attempt) -> str:
         if both.agree or (near is not None and gap <= near):
             return ""
         rows_differ = bool(both.differs("advantage").any())
-        stage = "advantage" if rows_differ else "gradient"
-        return f"The engines still differ in the {stage}."
+        by_token = bool(both.differs("token_advantage").any())
+        part = "advantage of a token" if by_token else "gradient"
+        part = "advantage" if rows_differ else part
+        return f"The engines still differ in the {part}."
     differs = both.differs(condition.of)
     if any(differs[row] for row in rows_of(condition.rows, batch)):
         return ""

@@ -6,9 +6,11 @@ from dataclasses import dataclass
 from itertools import compress
 from typing import Self
 
-from gradebook.analysis.comparison import Comparison, by_row
+from gradebook.analysis.comparison import Comparison, by_row, push
 from gradebook.core.formatting import flips, pair, plain, same
 
+PUSH = "push"
+"""The kind of picture for a case whose lines are tokens."""
 GRADIENT = "gradient"
 """The kind of picture for a case whose advantages agree."""
 
@@ -43,7 +45,8 @@ def panels(comparison: Comparison, kind: str = "") -> list[Panel]:
     """The panels of a tell-tale: the advantage, or the parts of the gradient as sums
     over the row's tokens.
 
-    kind  "advantage" or "gradient"; default: the gradient where the advantages agree
+    kind  "advantage", "gradient" or "push"; default: the gradient where the
+          advantages agree
     """
     batch, shown = comparison.batch, []
     agree = not comparison.differs("advantage").any()
@@ -55,11 +58,12 @@ def panels(comparison: Comparison, kind: str = "") -> list[Panel]:
         fields = {title.format("policy"): "policy_gradient"}
         if batch.ref_logp is not None:
             fields[title.format("KL")] = "kl_gradient"
+    if kind == PUSH:
+        fields = {"push (sum over tokens)": PUSH}
     for title, field in fields.items():
-        correct, faulty = (
-            getattr(trace, field).unsqueeze(-1).flatten(1).sum(-1)
-            for trace in (comparison.correct, comparison.faulty)
-        )
+        sides = (comparison.correct, comparison.faulty)
+        found = (push(batch, t) if field == PUSH else getattr(t, field) for t in sides)
+        correct, faulty = (v.unsqueeze(-1).flatten(1).sum(-1) for v in found)
         flipped = flips(correct, faulty).tolist()
         shown.append(Panel(title, correct.tolist(), faulty.tolist(), flipped))
     return shown
