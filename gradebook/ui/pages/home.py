@@ -54,13 +54,15 @@ def home() -> None:
     st.title(
         "One unfinished answer can make training punish three right ones.", anchor=False
     )
-    st.markdown(
-        "Gradebook shows real bugs of RL trainers on numbers that you can drag. GRPO, a"
-        " method that they share, compares each answer with the other answers to its"
-        " prompt, its group.  \n"
+    picture, about = st.columns(2, gap="large")
+    picture.markdown(
         "Row 3 is also right, but it was cut off before it finished. The trainer does"
         " not train on it, yet its reward still enters the group's mean. **Drag that"
         " reward below 1, and the policy no longer collapses.**"
+    )
+    about.markdown(
+        "Gradebook shows real bugs of RL trainers. GRPO, the method of most of them,"
+        " compares each answer with the other answers to its prompt, its *group*."
     )
     # The frame holds every setting, so a drag runs nothing here.
     progress = drafts.PROGRESS.get()
