@@ -230,23 +230,28 @@ def _explained(mine: Desk) -> None:
     its, dose = mine.experiment, mine.experiment.dose(mine.place.dose)
     pair = measured(mine.bug, dose.name)
     parts = {"Why:": f"{its.why} {sentences.learnt(its, pair, mine.names)}"}
-    if dose.tables is not None and its.tables:
-        run = Run(mine.bug, dose.tables)
-        found = _effect_of(run, shipped()[run])
-        tables, here = mine.study, sentences.kind(pair.effect(pair.updates[-1]))
-        same = tables.measure == "success"
-        head = "The tables:"
-        if same and found.kind != here:
-            head = "Tables and transformer disagree:"
-        setting = tables.slider.in_words(dose.tables)
-        updates, measure = tables.report[0], tables.measured
-        text = study.sentence(setting, updates, measure, found, mine.names[1])
+    if its.tables:
+        head, text = "The tables:", ""
+        if dose.tables is not None:
+            head, text = _of_the_tables(mine, dose.tables, pair)
         parts[head] = f"{text} {its.tables}"
     if its.note:
         parts["To read this:"] = its.note
     st.markdown(
         "\n\n".join(f"**{head}** {words.plain(text)}" for head, text in parts.items())
     )
+
+
+def _of_the_tables(mine: Desk, value: float, pair: Pair) -> tuple[str, str]:
+    """What the tables found with the slider at this value: a heading, which says
+    whether the transformer disagrees, and the result."""
+    run, tables = Run(mine.bug, value), mine.study
+    found = _effect_of(run, shipped()[run])
+    here = sentences.kind(pair.effect(pair.updates[-1]))
+    disagree = tables.measure == "success" and found.kind != here
+    setting, updates = tables.slider.in_words(value), tables.report[0]
+    text = study.sentence(setting, updates, tables.measured, found, mine.names[1])
+    return "Tables and transformer disagree:" if disagree else "The tables:", text
 
 
 def _effect_of(run: Run, curves: Curves) -> Effect:
