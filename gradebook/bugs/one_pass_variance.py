@@ -7,7 +7,7 @@ from torch import Tensor
 from gradebook.core.batch import Batch
 from gradebook.core.lazy_pandas import pd
 from gradebook.core.settings import Settings
-from gradebook.engine.advantages import SCALES
+from gradebook.engine.advantages import divisor
 from gradebook.engine.segments import by_group, others
 
 
@@ -22,7 +22,7 @@ def scale(
     """
     s, groups = batch.settings, by_group(group, counted)
     if s.scale != "others_std":
-        return SCALES[s.scale](batch, score, groups, baseline)
+        return divisor(s.scale, batch, score, groups, baseline)
     rest = others(batch, groups)
     k, x = rest.n.clamp(min=2).float(), score.float()
     mean = rest.sum(x.double()).float() / k

@@ -3,7 +3,7 @@
 from torch import Tensor
 
 from gradebook.core.batch import Batch
-from gradebook.engine.advantages import SCALES
+from gradebook.engine.advantages import divisor
 from gradebook.engine.segments import by_group
 
 
@@ -17,5 +17,5 @@ def scale(
     """
     swapped = {"group_std": "none", "batch_std": "group_std", "none": "group_std"}
     asked = batch.settings.scale
-    chosen = SCALES[swapped.get(asked, asked)]
-    return chosen(batch, score, by_group(group, counted), baseline)
+    groups = by_group(group, counted)
+    return divisor(swapped.get(asked, asked), batch, score, groups, baseline)

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from gradebook.core.batch import Batch
-from gradebook.engine.advantages import SCALES
+from gradebook.engine.advantages import divisor
 from gradebook.engine.segments import by_group
 
 
@@ -19,7 +19,7 @@ def scale(
     """
     s, groups = batch.settings, by_group(group, counted)
     if s.scale != "group_std":
-        return SCALES[s.scale](batch, score, groups, baseline)
+        return divisor(s.scale, batch, score, groups, baseline)
     x = score.float()
     n, total = groups.n.clamp(min=1), groups.sum(x)
     above = groups.sum(x * x) - total * total / n

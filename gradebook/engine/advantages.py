@@ -13,7 +13,6 @@ from torch import Tensor
 from gradebook.core import formatting
 from gradebook.core.batch import Batch
 from gradebook.core.errors import GradebookError
-from gradebook.core.settings import Settings
 from gradebook.core.vocabulary import BASELINES as BASELINE_RECORDS
 from gradebook.core.vocabulary import SCALES as SCALE_RECORDS
 from gradebook.engine.segments import (
@@ -109,29 +108,43 @@ def scale(
     batch: Batch, score: Tensor, counted: Tensor, group: Tensor, baseline: Tensor
 ) -> Tensor:
     """The divisor, by `settings.scale`, with eps. float [R]."""
-    chosen = SCALES[batch.settings.scale]
-    return chosen(batch, score, by_group(group, counted), baseline)
+    groups = by_group(group, counted)
+    return divisor(batch.settings.scale, batch, score, groups, baseline)
 
 
-def with_eps(settings: Settings, spread: Tensor) -> Tensor:
-    """The spread and eps by `eps_at`: after the root, inside it, or as the
-    least spread. float, as `spread`."""
-    if settings.eps_at == "inside":
-        return (spread * spread + settings.eps).sqrt()
-    if settings.eps_at == "least":
-        return spread.clamp(min=settings.eps)
-    return spread + settings.eps
+def divisor(
+    name: str, batch: Batch, score: Tensor, groups: Segments, baseline: Tensor
+) -> Tensor:
+    """The divisor of the scale `name`, with eps where that is added to it.
+    float [R]."""
+    spread = SCALES[name](batch, score, groups, baseline)
+    if not SCALE_RECORDS[name].adds_eps:
+        return spread
+    return with_eps(spread, batch.settings.eps, batch.settings.eps_at)
+
+
+def with_eps(spread: Tensor, eps: float, eps_at: str) -> Tensor:
+    """The spread and eps: after the root, inside it, or as the least
+    spread; 1 where the spread is NaN, for nothing divides there. float,
+    as `spread`."""
+    if eps_at == "inside":
+        divisor = (spread * spread + eps).sqrt()
+    elif eps_at == "least":
+        divisor = spread.clamp(min=eps)
+    else:
+        divisor = spread + eps
+    return torch.where(spread.isnan(), 1, divisor)
 
 
 def group_std(
     batch: Batch, score: Tensor, groups: Segments, baseline: Tensor
 ) -> Tensor:
-    """Standard deviation of the counted scores of the row's group, with
+    """Standard deviation of the counted scores of the row's group, without
     eps. float [R].
 
-    About the mean or about the baseline (AReaL), by `spread_about`. With
-    ddof 1, at most one counted row has standard deviation 1. A row in no
-    group has standard deviation 0.
+    About the mean or about the baseline (AReaL), by `spread_about`. At most
+    one counted row has standard deviation 1 with ddof 1, or where a lone
+    row keeps its raw score. A row in no group has standard deviation 0.
     """
     s = batch.settings
     if s.spread_about == "mean":
@@ -139,10 +152,10 @@ def group_std(
     else:
         squares = groups.sum((score - baseline) * (score - baseline))
     spread = (squares / (groups.n - s.ddof).clamp(min=1)).sqrt()
-    if s.ddof == 1:
+    if s.ddof == 1 or s.lone_row == "raw":
         spread = torch.where(groups.n <= 1, 1, spread)
         spread[0] = 0
-    return with_eps(s, groups.at_rows(spread))
+    return groups.at_rows(spread)
 
 
 def batch_std(
@@ -167,9 +180,9 @@ def nonzero_share(
 def others_std(
     batch: Batch, score: Tensor, groups: Segments, baseline: Tensor
 ) -> Tensor:
-    """Standard deviation of the group's other votes, with eps (NeMo-RL). 1, so
-    that nothing is divided, where fewer than two other votes are left or
-    all of them are equal. float [R].
+    """Standard deviation of the group's other votes, without eps (NeMo-RL).
+    NaN, so that nothing is divided, where fewer than two other votes are
+    left or all of them are equal. float [R].
 
     SS - (x - mean)^2 n / (n - 1) is the others' sum of squares. It loses
     its digits where x holds most of SS, so the lowest and the highest vote
@@ -191,31 +204,28 @@ def others_std(
     left = torch.where(rest.left_out, left[rest.vote], whole)
     spread = (left / (rest.n - batch.settings.ddof).clamp(min=1)).sqrt()
     divides = (rest.n >= 2) & (spread > FLAT)
-    return torch.where(divides, with_eps(batch.settings, spread), 1)
+    return torch.where(divides, spread, torch.nan)
 
 
 def advantage_std(
     batch: Batch, score: Tensor, groups: Segments, baseline: Tensor
 ) -> Tensor:
-    """Standard deviation, with eps, of score - baseline over the counted rows
-    of the step, about its own mean. float [R].
-
-    The REINFORCE++ baseline without tokens; OpenRLHF's reinforce_baseline.
-    """
+    """Standard deviation, without eps, of score - baseline over the counted
+    rows of the step, about its own mean. float [R]."""
     steps, s = by_step(batch, groups.counted), batch.settings
     squares = steps.squares(score - baseline)
     spread = (squares / (steps.n - s.ddof).clamp(min=1)).sqrt()
     if s.ddof == 1:
         spread = torch.where(steps.n <= 1, 1, spread)
-    return with_eps(s, steps.at_rows(spread))
+    return steps.at_rows(spread)
 
 
 def mean_of_group(
     batch: Batch, score: Tensor, groups: Segments, baseline: Tensor
 ) -> Tensor:
-    """Mean of the counted scores of the row's group, with eps: MaxRL.
+    """Mean of the counted scores of the row's group, without eps: MaxRL.
     float [R]."""
-    return with_eps(batch.settings, groups.at_rows(groups.mean(score)))
+    return groups.at_rows(groups.mean(score))
 
 
 def no_scale(batch: Batch, score: Tensor, groups: Segments, baseline: Tensor) -> Tensor:
@@ -264,21 +274,35 @@ def whitened(
     mean: Tensor | None = None,
 ) -> Tensor:
     """`(values - mean) / sqrt(variance + 1e-8)` on credited rows, else 0.
-    float [R]. Unchanged where `whiten_tokens` is off.
+    float [R]. Unchanged where `whiten_tokens` is off; else as `whitening`.
+
+    Raises GradebookError for steps that `whiten_over` weighs too little.
+    """
+    if not batch.settings.whiten_tokens:
+        return values
+    enough_weight(batch, credited)
+    mean, deviation = whitening(batch, values, credited, of, mean)
+    return torch.where(credited, (values - mean) / deviation, 0)
+
+
+def whitening(
+    batch: Batch,
+    values: Tensor,
+    credited: Tensor,
+    of: Tensor | None = None,
+    mean: Tensor | None = None,
+) -> tuple[Tensor, Tensor]:
+    """The mean that a second normalization takes off, and what it divides
+    by, with its eps. float [R] each.
 
     Over the tokens of the step, or what `whiten_over` weighs a row by, or
     of the rows that share the number `of`, int64 [R]. The variance is the
     mean square about `mean`, float [R], by default their own, times
     S / (S - `whiten_ddof`), with S the sum of the weights (verl
-    masked_whiten, SkyRL). With `whiten_eps` after the root, eps is added to
-    the deviation in place of 1e-8. Raises GradebookError for steps whose
-    weights are too few.
+    masked_whiten, SkyRL). 1e-8 is added inside the root, or with
+    `whiten_eps` "after" eps after it.
     """
-    s = batch.settings
-    if not s.whiten_tokens:
-        return values
-    weight = whitening_weight(batch)
-    enough_weight(batch, credited, weight)
+    weight, ddof = whitening_weight(batch), batch.settings.whiten_ddof
     of = batch.step_index if of is None else of
     if mean is None:
         mean = weighted_mean(of, values, weight * credited)
@@ -286,9 +310,8 @@ def whitened(
     w = weight.to(values.dtype)
     centered = values - mean
     squares = sets.sum(centered * centered * w)
-    variance = squares / (sets.sum(w) - s.whiten_ddof).clamp(min=1)
-    deviation = whitening_root(batch, variance)
-    return torch.where(credited, centered / sets.at_rows(deviation), 0)
+    variance = squares / (sets.sum(w) - ddof).clamp(min=1)
+    return mean, sets.at_rows(whitening_root(batch, variance))
 
 
 def whitening_root(batch: Batch, variance: Tensor) -> Tensor:
@@ -306,10 +329,10 @@ def whitening_weight(batch: Batch) -> Tensor:
     return batch.kept_steps if over == "transitions" else batch.tokens
 
 
-def enough_weight(batch: Batch, credited: Tensor, weight: Tensor) -> None:
+def enough_weight(batch: Batch, credited: Tensor) -> None:
     """Raises GradebookError where a step's credited rows weigh too little: fewer
     than two tokens (ddof 1), or none (ddof 0)."""
-    total = by_step(batch, credited).sum(weight)[1:]
+    total = by_step(batch, credited).sum(whitening_weight(batch))[1:]
     least = 1 + batch.settings.whiten_ddof
     short = total < least
     if bool(short.any()):

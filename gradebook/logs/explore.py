@@ -17,9 +17,10 @@ from gradebook.core.formatting import DUST, counted, flips, pair
 from gradebook.core.lazy_pandas import pd
 from gradebook.core.settings import ESTIMATORS, Settings
 from gradebook.logs.judging import suspects
+from gradebook.logs.judging.computation import Computation
+from gradebook.logs.judging.declaration import Declaration
 from gradebook.logs.judging.fit import Ruler, distance
 from gradebook.logs.judging.judge import OFF
-from gradebook.logs.judging.reading import Asked, Reading
 from gradebook.logs.judging.suspects import Suspect, compute
 from gradebook.logs.judging.verdict import Verdict
 from gradebook.logs.logged_steps import LoggedSteps
@@ -174,7 +175,7 @@ def failing_test(verdict: Verdict) -> str:
     return pytest_file(state_of(rows, load(rows.bug)), "python -m gradebook check")
 
 
-def what_if(steps: LoggedSteps, asked: Asked) -> pd.DataFrame:
+def what_if(steps: LoggedSteps, declaration: Declaration) -> pd.DataFrame:
     """Where the faulty engines would differ from the correct one on these
     rows, under GRPO with the settings that were declared: one row for each bug
     that the columns allow, where all can be computed, most flips first.
@@ -183,9 +184,11 @@ def what_if(steps: LoggedSteps, asked: Asked) -> pd.DataFrame:
     flips; where they differ most: step, row (counted from 0 in the step), largest
     (the difference), correct, faulty (the advantages of that row).
     """
-    settings = replace(ESTIMATORS["grpo"], **asked.declared)
+    settings = replace(ESTIMATORS["grpo"], **declaration.settings)
     lines: dict[str, dict[str, Any]] = {}
-    for suspect in suspects.suspects(steps, (settings,), group_size=asked.group_size):
+    for suspect in suspects.suspects(
+        steps, (settings,), group_size=declaration.group_size
+    ):
         if suspect.bug in lines:
             continue
         faulty = compute(steps, suspect).values
@@ -197,7 +200,7 @@ def what_if(steps: LoggedSteps, asked: Asked) -> pd.DataFrame:
         step = steps.step_of[row]
         lines[suspect.bug] = {
             "bug": suspect.bug,
-            "estimator": Reading.of(settings).title,
+            "estimator": Computation.of(settings).title,
             "steps": np.count_nonzero(steps.worst(away) > DUST),
             "of": steps.step_count,
             "rows_off": np.count_nonzero(away > DUST),

@@ -17,9 +17,10 @@ from gradebook.core.columns import ALL
 from gradebook.core.errors import GradebookError, refuse
 from gradebook.core.formatting import pair
 from gradebook.logs.judging import suspects
+from gradebook.logs.judging.computation import Computation
+from gradebook.logs.judging.declaration import declaration_of
 from gradebook.logs.judging.fit import WRITTEN, Rounding, Ruler, distance
 from gradebook.logs.judging.judge import judge
-from gradebook.logs.judging.reading import Reading, asked_of
 from gradebook.logs.judging.search import quiet, search
 from gradebook.logs.judging.verdict import sentence_of
 from gradebook.logs.logged_steps import to_logged
@@ -107,8 +108,8 @@ class Guard:
             raise GradebookError(key="declared", expected=configured, found="nothing")
         self.action = action
         self.finding: Finding | None = None
-        self._asked = asked_of(self.declared, trusted=frozenset(ALL))
-        self._fitted: tuple[Reading, ...] = ()
+        self._declaration = declaration_of(self.declared, trusted=frozenset(ALL))
+        self._fitted: tuple[Computation, ...] = ()
         self._warned = False
 
     def step(self, step: int, **columns: Any) -> Finding | None:
@@ -147,23 +148,24 @@ class Guard:
         advantage, rewards = (
             Rounding.as_type(rows.types[name]) for name in ("advantage", "reward")
         )
-        ruler, asked = Ruler(steps, advantage, rewards), self._asked
+        ruler, declaration = Ruler(steps, advantage, rewards), self._declaration
         if quiet(steps).all():
             return None
         fitted = [r for r in self._fitted if suspects.fit(ruler, r).good.all()]
         if not fitted and self.declared:
 
-            def is_declared(r: Reading) -> bool:
-                return asked.wanted(r) and not (asked.counts and r.rows == "all")
+            def is_declared(c: Computation) -> bool:
+                counts = declaration.counts and c.view.all_rows
+                return declaration.allows(c) and not counts
 
-            declared = search(ruler, asked, only=is_declared)
+            declared = search(ruler, declaration, only=is_declared)
             fitted = declared.fitting(np.array([0]), WRITTEN)
         if fitted:
             self._fitted = tuple(fitted[:KEPT])
             return None
-        j = judge(ruler, asked)
+        j = judge(ruler, declaration)
         if j.verdict == "correct":
-            self._fitted = tuple(r for r in j.readings if asked.wanted(r))[:KEPT]
+            self._fitted = tuple(filter(declaration.allows, j.computations))[:KEPT]
         acts = j.verdict in ("other", "suspect", "none fits")
         if not self.declared:
             acts = j.verdict == "suspect" and bug(j.bug).proof == "structure"

@@ -14,9 +14,9 @@ from gradebook.core.errors import GradebookError, refuse
 from gradebook.core.formatting import counted
 from gradebook.core.lazy_pandas import pd
 from gradebook.logs.explore import what_if
+from gradebook.logs.judging.declaration import declaration_of, setting_of
 from gradebook.logs.judging.fit import Rounding, ruler_of
 from gradebook.logs.judging.judge import OFF, Judgement, by_step, judge, no_steps
-from gradebook.logs.judging.reading import asked_of, setting_of
 from gradebook.logs.judging.suspects import can_show, telling_columns
 from gradebook.logs.judging.verdict import (
     SENTENCES,
@@ -27,7 +27,7 @@ from gradebook.logs.judging.verdict import (
 )
 from gradebook.logs.read.files import Source
 from gradebook.logs.read.log import NAMED, Log, read_files, read_frame, read_recording
-from gradebook.logs.trl import ASSUMED, Reading, logged, read_as_trl
+from gradebook.logs.trl import ASSUMED, TrlLayout, layout_of, logged
 
 if TYPE_CHECKING:
     from gradebook.logs.recording import Recording
@@ -62,16 +62,16 @@ def check_log(
         """`by_row` are columns that name no prompts."""
         log = read_files(paths, columns, lambda share: tell(share, 0), by_row)
         settings = _settings(log.recording, declared or {})
-        asked = asked_of(settings, group_size, log.columns.trusted)
+        declaration = declaration_of(settings, group_size, log.columns.trusted)
         read = _read(log, settings)
         if not len(log.table):
             return read
-        reading = read_as_trl(log.table, log.columns, weights, group_size)
-        steps = logged(log.table, log.columns, reading)
+        layout = layout_of(log.table, log.columns, weights, group_size)
+        steps = logged(log.table, log.columns, layout)
         log.table = pd.DataFrame()  # the steps hold the rows
         ruler = ruler_of(steps, log.types, places)
-        j = judge(ruler, asked, lambda: tell(1.0, steps.step_count))
-        return _verdict(read, reading, j)
+        j = judge(ruler, declaration, lambda: tell(1.0, steps.step_count))
+        return _verdict(read, layout, j)
 
     verdict = checked()
     if verdict.verdict == "none fits" and verdict.log.columns.by_row:
@@ -151,11 +151,11 @@ def _empty(log: Log) -> str:
     return sentence if log.empty_advantages else ""
 
 
-def _verdict(read: Verdict, reading: Reading, j: Judgement) -> Verdict:
+def _verdict(read: Verdict, layout: TrlLayout, j: Judgement) -> Verdict:
     """The verdict with what was judged."""
     log, frame, ruler = read.log, j.frame, j.candidates.ruler
     steps = ruler.steps
-    if reading.why == ASSUMED and (j.verdict in BY_WEIGHTS or j.why == "rounding"):
+    if layout.why == ASSUMED and (j.verdict in BY_WEIGHTS or j.why == "rounding"):
         frame = _without_weights(frame)
         j = replace(j, verdict="cannot tell", why="weights", frame=frame)
     first = frame[frame["verdict"].isin(OFF)][:1]
@@ -169,8 +169,8 @@ def _verdict(read: Verdict, reading: Reading, j: Judgement) -> Verdict:
         judgement=j,
         bug=j.bug,
         asks=tuple(s.bug for s in j.asks),
-        estimator=j.reading.estimator if j.reading else "",
-        convention=j.reading.words if j.reading else "",
+        estimator=j.computation.estimator if j.computation else "",
+        convention=j.computation.details if j.computation else "",
         residual=float(fitting["residual"].max()),
         correct_residual=float(frame["correct_residual"].max()),
         step=next(iter(first["step"]), None),
@@ -180,12 +180,12 @@ def _verdict(read: Verdict, reading: Reading, j: Judgement) -> Verdict:
         steps_judged=len(frame),
         steps_read=read.steps_read + len(frame),
         ties=ties_of(j),
-        notes=(*_notes(log, ruler.advantage), *reading.notes, *unchecked_bugs),
+        notes=(*_notes(log, ruler.advantage), *layout.notes, *unchecked_bugs),
         near=near_miss(j),
         unchecked=unchecked,
-        weights=reading.weights,
+        weights=layout.weights,
         frame=frame,
-        what_if=what_if(steps, j.candidates.asked) if bare else pd.DataFrame(),
+        what_if=what_if(steps, j.candidates.declaration) if bare else pd.DataFrame(),
     )
 
 
@@ -231,13 +231,13 @@ def check(
     else:
         declared = _settings(frame, declared or {})
         log = read_recording(frame, columns)
-    asked = asked_of(declared, group_size, log.columns.trusted)
+    declaration = declaration_of(declared, group_size, log.columns.trusted)
     if not len(log.table):
         return no_steps()
-    reading = read_as_trl(log.table, log.columns, weights, group_size)
-    steps = logged(log.table, log.columns, reading)
-    answer = by_step(ruler_of(steps, log.types, places), asked)
-    return _without_weights(answer) if reading.why == ASSUMED else answer
+    layout = layout_of(log.table, log.columns, weights, group_size)
+    steps = logged(log.table, log.columns, layout)
+    answer = by_step(ruler_of(steps, log.types, places), declaration)
+    return _without_weights(answer) if layout.why == ASSUMED else answer
 
 
 def _without_weights(frame: pd.DataFrame) -> pd.DataFrame:

@@ -4,6 +4,7 @@ that were logged. Letters: R rows, S steps, G groups."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Self
@@ -16,6 +17,7 @@ from gradebook.core.batch import Batch, codes, completed
 from gradebook.core.columns import of_kind
 from gradebook.core.errors import GradebookError
 from gradebook.core.lazy_pandas import pd
+from gradebook.core.settings import Settings
 
 PART = 50_000
 """About so many rows are computed at once: their temporaries stay small."""
@@ -50,6 +52,15 @@ class LoggedBatch(Batch):
         """int64 [S] the step's padded width: its longest response."""
         longest = torch.ones_like(self.step_rows)
         return longest.scatter_reduce(0, self.step_index, self.tokens, "amax")
+
+    def under(self, settings: Settings) -> Self:
+        """The same rows with other settings; what was worked out of the rows alone
+        is kept."""
+        other = copy(self)
+        object.__setattr__(other, "settings", settings)
+        for name in ("group_size", "prompts_per_step", "micro_batch"):
+            vars(other).pop(name, None)  # these were worked out of the settings too
+        return other
 
     def select(self, keep: Any) -> Self:
         rows = super().select(keep)

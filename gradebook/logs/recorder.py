@@ -24,7 +24,7 @@ from torch import Tensor
 from gradebook.core.batch import as_tensor, read_cells, refuse_rows
 from gradebook.core.columns import COLUMNS as OF_BATCH
 from gradebook.core.errors import GradebookError, choice, refuse
-from gradebook.logs.judging.reading import asked_of
+from gradebook.logs.judging.declaration import declaration_of
 
 COLUMNS = (
     *(n for n, column in OF_BATCH.items() if n != "step" and column.kind != "list"),
@@ -114,7 +114,7 @@ class Recorder(AbstractContextManager["Recorder"]):
         choice(prompts, ("global", "per rank"), "prompts")
         if rank not in range(ranks):
             raise refuse(f"0 to {ranks - 1}", rank, "rank")
-        asked_of(declared)
+        declaration_of(declared)
         self.folder = Path(folder)
         self.prompts = prompts
         self.strict = strict

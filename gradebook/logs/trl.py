@@ -35,7 +35,7 @@ ASSUMED = "TRL's default; the log does not determine them: give them as weights"
 
 
 @dataclass(frozen=True)
-class Reading:
+class TrlLayout:
     """How a log's rows are grouped and its rewards are summed.
 
     weights       one for each reward function
@@ -53,29 +53,29 @@ class Reading:
     notes: tuple[str, ...] = ()
 
 
-def logged(table: pd.DataFrame, columns: Columns, reading: Reading) -> LoggedSteps:
-    """A canonical table under a reading, without rows of evaluation, its groups cut
+def logged(table: pd.DataFrame, columns: Columns, layout: TrlLayout) -> LoggedSteps:
+    """A canonical table under a layout, without rows of evaluation, its groups cut
     by position where TRL does so or the log names no prompt. A function that gave no
     reward (NaN) adds nothing, as in TRL. Raises GradebookError for a log of neither
     prompts nor a group size."""
-    if reading.training is not None:
-        table = table[reading.training]
+    if layout.training is not None:
+        table = table[layout.training]
     if columns.by_place or "prompt" not in table:
-        table = _by_place(table, reading.group_size)
-    rewards, out = _rewards(table, reading.normalized), unscored(table)
-    total = np.nan_to_num(rewards.to_numpy()) @ np.array(reading.weights)
+        table = _by_place(table, layout.group_size)
+    rewards, out = _rewards(table, layout.normalized), unscored(table)
+    total = np.nan_to_num(rewards.to_numpy()) @ np.array(layout.weights)
     table = table.drop(columns=rewards.columns).assign(reward=total)
     if out.any():
         table["scored"] = np.where(out, 0.0, table.get("scored", 1.0))
     return to_logged(table)
 
 
-def read_as_trl(
+def layout_of(
     table: pd.DataFrame,
     columns: Columns,
     weights: Sequence[float] | None = None,
     group_size: int | None = None,
-) -> Reading:
+) -> TrlLayout:
     """Group size and weights of a canonical table, as given or those whose summed
     rewards explain the most advantages, the likeliest where several do as well.
     Raises GradebookError when the number of weights is wrong."""
@@ -85,15 +85,15 @@ def read_as_trl(
         raise refuse(expected, len(weights), "weights")
     settled = weights is not None or len(names) == 1
     group_size = group_size if columns.by_place or "prompt" not in table else None
-    reading = Reading(
+    layout = TrlLayout(
         weights=tuple(map(float, [1] * len(names) if weights is None else weights)),
         group_size=group_size,
         training=_training(table) if columns.by_place else None,
         why=GIVEN if settled else ASSUMED,
     )
     if settled and not columns.by_place:
-        return reading
-    sample = table if reading.training is None else table[reading.training]
+        return layout
+    sample = table if layout.training is None else table[layout.training]
     step = pd.factorize(sample["step"])[0]
     if len(sample) > SAMPLE_ROWS:
         sample = sample[step <= step[SAMPLE_ROWS]]
@@ -105,7 +105,7 @@ def read_as_trl(
     if not group_size and columns.by_place:
         # At last None: equal prompts are a group, of whatever size.
         sizes = [*_divisors(common), None]
-        reading = replace(reading, group_size=sizes[0])
+        layout = replace(layout, group_size=sizes[0])
     out = unscored(sample)
     advantage = np.array(sample.get("advantage", [np.nan] * len(sample)))
     counts = ~out & np.isfinite(advantage)
@@ -116,24 +116,24 @@ def read_as_trl(
             for size in sizes
             for eps in ways
             for scored in _tried(
-                sample, counts, replace(reading, group_size=size, normalized=eps)
+                sample, counts, replace(layout, group_size=size, normalized=eps)
             )
         ]
         share, _, best = max(tries, key=lambda scored: scored[:2])
         # Equal weights, and others, explain most groups of two.
         shown = share == 1 and (best.group_size != 2 or best.why == SOLVED)
-        reading = best if settled or shown else reading
-    size, notes = reading.group_size, []
-    if reading.training is not None:
-        apart = counted(int((~reading.training).sum()), "row belongs", "rows belong")
+        layout = best if settled or shown else layout
+    size, notes = layout.group_size, []
+    if layout.training is not None:
+        apart = counted(int((~layout.training).sum()), "row belongs", "rows belong")
         notes.append(
             f"{apart} to an evaluation among the training rows, or to a group that it"
             " cut short; they are set apart and not judged."
         )
     if len(names) > 1:
-        pairs = zip(reading.weights, names)
+        pairs = zip(layout.weights, names)
         terms = " + ".join(f"{weight:g} {name}" for weight, name in pairs)
-        notes.append(f"reward = {terms} ({reading.why})".replace("+ -", "- "))
+        notes.append(f"reward = {terms} ({layout.why})".replace("+ -", "- "))
     if size:
         notes.append(f"groups are {size} rows each, by position")
         if common > size and not common % size:
@@ -149,33 +149,33 @@ def read_as_trl(
             f"no reward at all: {int(out.sum())} of the {len(sample)} rows that were"
             " looked at; such rows enter no statistic and have advantage 0"
         )
-    if reading.normalized:
+    if layout.normalized:
         notes.append(
             "each function's rewards are normalized in their group before they are"
             " summed (normalize_then_sum); the weights are known up to a factor"
         )
-    return replace(reading, notes=tuple(notes))
+    return replace(layout, notes=tuple(notes))
 
 
 def _tried(
-    sample: pd.DataFrame, counts: np.ndarray, reading: Reading
-) -> Iterator[tuple[float, float, Reading]]:
-    """The reading, or it with weights to try, likely ones first, each with the share
+    sample: pd.DataFrame, counts: np.ndarray, layout: TrlLayout
+) -> Iterator[tuple[float, float, TrlLayout]]:
+    """The layout, or it with weights to try, likely ones first, each with the share
     of the rows `counts`, bool [R], that it explains, nearly and closely."""
-    sample = _by_place(sample, reading.group_size)
-    rewards = _rewards(sample, reading.normalized).to_numpy()[counts]
+    sample = _by_place(sample, layout.group_size)
+    rewards = _rewards(sample, layout.normalized).to_numpy()[counts]
     rewards = np.nan_to_num(rewards, posinf=0, neginf=0)
     group, advantage = _groups(sample[counts]), sample["advantage"].to_numpy()[counts]
-    tries = [reading]
-    if reading.why == ASSUMED:
+    tries = [layout]
+    if layout.why == ASSUMED:
         likely = [
             (least_squares(rewards, advantage, group), SOLVED),
-            (reading.weights, "equal weights agree with the logged advantages"),
+            (layout.weights, "equal weights agree with the logged advantages"),
         ]
         for alone in np.eye(rewards.shape[1]).tolist():
             why = "this function alone explains the logged advantages"
             likely.append((tuple(alone), why))
-        tries = [replace(reading, weights=w, why=why) for w, why in likely if w]
+        tries = [replace(layout, weights=w, why=why) for w, why in likely if w]
     for each in tries:
         total = rewards @ each.weights
         near, close = (explained(total, advantage, group, n) for n in (NEAR, CLOSE))

@@ -3,28 +3,29 @@ check's space, its convention, and the known bugs that give its numbers."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from gradebook.bugs import BUGS
-from gradebook.cases.scenario import bug
+from gradebook.cases.scenario import Bug, bug
 from gradebook.core.lazy_pandas import pd
 from gradebook.core.settings import Settings
 from gradebook.core.vocabulary import BASELINES
 from gradebook.logs.judging import suspects
+from gradebook.logs.judging.computation import Computation, View, plainness
+from gradebook.logs.judging.declaration import Declaration
 from gradebook.logs.judging.fit import WRITTEN, Ruler
-from gradebook.logs.judging.reading import Asked, Reading, plainness
 from gradebook.logs.judging.search import quiet, search
 from gradebook.logs.judging.suspects import compute, fit
 from gradebook.logs.logged_steps import LoggedSteps, to_logged
 from gradebook.trainers.child import Answer, flat
 
 
-def readings_of(answers: Sequence[Answer]) -> tuple[Reading, ...]:
-    """The readings that give the advantages of all whole groups, the plainest
+def computations_of(answers: Sequence[Answer]) -> tuple[Computation, ...]:
+    """The computations that give the advantages of all whole groups, the plainest
     first. Where there are none, those for groups whose deviation is far above
     any eps and any rounding."""
 
@@ -35,25 +36,25 @@ def readings_of(answers: Sequence[Answer]) -> tuple[Reading, ...]:
     wide = [a for a in whole if min(map(spread, a.rewards)) > 0.05]
     for some in (whole, wide):
         pairs = [(a.rewards, a.advantages) for a in some]
-        if pairs and (readings := _computations(json.dumps(pairs))):
-            return readings
+        if pairs and (computations := _computations(json.dumps(pairs))):
+            return computations
     return ()
 
 
 @lru_cache(256)
-def _computations(pairs: str) -> tuple[Reading, ...]:
-    """The readings that give the advantages of every batch of JSON text, sorted.
+def _computations(pairs: str) -> tuple[Computation, ...]:
+    """The computations that give the advantages of every batch of JSON text, sorted.
     Releases that answer alike share one search."""
     steps = as_steps(*(Answer(*pair) for pair in json.loads(pairs)))
-    candidates = search(Ruler(steps), Asked())
+    candidates = search(Ruler(steps), Declaration())
     fitting = candidates.fitting(~quiet(steps), WRITTEN)
 
-    def merit(reading: Reading) -> tuple:
+    def merit(c: Computation) -> tuple:
         # Where groups have one size, a second normalization hides the factor that
         # leave-one-out has: of equally plain ones the mean is meant.
-        order = [*BASELINES].index(reading.baseline)
-        off = float(candidates.readings[reading].residual.max())
-        return plainness(reading), order, off
+        order = [*BASELINES].index(c.baseline)
+        off = float(candidates.computations[c].residual.max())
+        return plainness(c), order, off
 
     return tuple(sorted(fitting, key=merit))
 
@@ -71,37 +72,57 @@ def as_steps(*answers: Answer) -> LoggedSteps:
     return to_logged(pd.DataFrame(rows, columns=names))
 
 
-def settings_of(reading: Reading | None, lone_row: str = "zero") -> Settings:
-    """The nearest settings of the engines; `lone_row` as in `words_of`."""
-    if reading is None:
+def settings_of(computation: Computation | None, lone_row: str = "zero") -> Settings:
+    """The settings of the engines; `lone_row` as in `words_of`."""
+    if computation is None:
         return Settings()
     return replace(
-        reading.settings,
-        eps=reading.eps or 1e-12,
+        computation.settings,
+        eps=computation.eps or 1e-12,
         lone_row="raw" if lone_row == "raw" else "zero",
     )
 
 
-def fits(answer: Answer, reading: Reading, **changes: Any) -> bool:
-    """The reading, so changed, gives these advantages, up to rounding."""
+def fits(answer: Answer, computation: Computation, **changes: Any) -> bool:
+    """The computation, so changed, gives these advantages, up to rounding."""
     ruler = Ruler(as_steps(answer))
-    return bool(fit(ruler, replace(reading, **changes)).good.all())
+    return bool(fit(ruler, replace(computation, **changes)).good.all())
 
 
-def words_of(reading: Reading | None, answers: Sequence[Answer]) -> dict[str, str]:
+@dataclass(frozen=True)
+class Ragged:
+    """What a function makes of groups of unequal sizes.
+
+    how      "by prompt", "by position", "one group for all", "other", "refused", or
+             "" without such an answer
+    refuses  it cuts groups by position, and refuses rows that do not divide
+    """
+
+    how: str = ""
+    refuses: bool = False
+
+    @property
+    def words(self) -> str:
+        return self.how + ", refused where rows do not divide" * self.refuses
+
+
+def words_of(
+    computation: Computation | None, answers: Sequence[Answer], ragged: Ragged
+) -> dict[str, str]:
     """The convention, each in a word, '' where the answers do not tell it."""
-    if reading is None:
-        names = "baseline scale ddof eps lone_row missing float_type ragged"
+    if computation is None:
+        names = "baseline scale ddof eps second lone_row missing float_type ragged"
         return dict.fromkeys(names.split(), "")
+    c = computation
     eps_at = {"after": "", "inside": " inside the root", "least": " at least"}
     lone_rows = {
-        "zero": lambda a: fits(a, reading, lone_row="zero"),
+        "zero": lambda a: fits(a, c, lone_row="zero"),
         "raw": lambda a: np.allclose(flat(a.advantages), flat(a.rewards), atol=1e-4),
-        "raw, divided": lambda a: fits(a, reading, lone_row="raw"),
+        "raw, divided": lambda a: fits(a, c, lone_row="raw"),
     }
     counts = {
-        "left out": lambda a: fits(a, reading, rows="flagged"),
-        "counts as 0": lambda a: fits(a, reading, rows="all"),
+        "left out": lambda a: fits(a, c, view=View()),
+        "counts as 0": lambda a: fits(a, c, view=View(all_rows=True)),
     }
     complete = [a for a in answers if not a.misses]
     missing = [
@@ -110,14 +131,15 @@ def words_of(reading: Reading | None, answers: Sequence[Answer]) -> dict[str, st
         if a.misses and min(sum(r is not None for r in g) for g in a.rewards) > 1
     ]
     return {
-        "baseline": reading.baseline,
-        "scale": reading.scale,
-        "ddof": str(reading.ddof) if reading.divides else "",
-        "eps": f"{reading.eps:g}{eps_at[reading.eps_at]}" if reading.adds_eps else "",
+        "baseline": c.baseline,
+        "scale": c.scale,
+        "ddof": str(c.ddof) if c.divides else "",
+        "eps": f"{c.eps:g}{eps_at[c.eps_at]}" if c.adds_eps else "",
+        "second": c.over,
         "lone_row": _first_fit([a for a in complete if a.sizes == {1}], lone_rows),
         "missing": _first_fit(missing, counts),
-        "float_type": _float_type(reading, complete),
-        "ragged": _ragged(reading, complete),
+        "float_type": _float_type(c, complete),
+        "ragged": ragged.words,
     }
 
 
@@ -132,63 +154,114 @@ def _first_fit(
     return [*every, "other"][0] if answers else ""
 
 
-def _ragged(reading: Reading, answers: Sequence[Answer]) -> str:
-    def regrouped(a: Answer, size: int) -> bool:
-        """It fits groups of `size` by position, without the rows past the last,
-        which may take part in a computation over the batch."""
-        rows = len(flat(a.rewards))
-        if reading.couples_prompts and rows % size:
-            return True
-        rewards, advantages = (
-            [flat(groups)[i : i + size] for i in range(0, rows - size + 1, size)]
-            for groups in (a.rewards, a.advantages)
-        )
-        return fits(Answer(rewards, advantages), reading)
-
-    unequal = [a for a in answers if len(a.sizes) > 1 and min(a.sizes) > 1]
+def ragged_of(computation: Computation | None, answers: Sequence[Answer]) -> Ragged:
+    """What the function makes of groups of unequal sizes."""
+    if computation is None:
+        return Ragged()
+    complete = [a for a in answers if not a.misses]
+    unequal = [a for a in complete if len(a.sizes) > 1 and min(a.sizes) > 1]
     answered = [a for a in unequal if a.advantages]
     if unequal and not answered:
-        return "refused"
+        return Ragged("refused")
     ways = {
-        "by prompt": lambda a: fits(a, reading),
-        "by position": lambda a: regrouped(a, max(a.sizes)),
-        "one group for all": lambda a: regrouped(a, len(flat(a.rewards))),
+        "by prompt": lambda a: fits(a, computation),
+        "by position": lambda a: _regrouped(a, computation, max(a.sizes)),
+        "one group for all": lambda a: _regrouped(a, computation, len(flat(a.rewards))),
     }
-    word = _first_fit(answered, ways)
-    refuses = len(answered) < len(unequal) and word == "by position"
-    return word + ", refused where rows do not divide" * refuses
+    how = _first_fit(answered, ways)
+    return Ragged(how, len(answered) < len(unequal) and how == "by position")
 
 
-def _float_type(reading: Reading, answers: Sequence[Answer]) -> str:
+def _regrouped(answer: Answer, computation: Computation, size: int) -> bool:
+    """It fits groups of `size` by position, without the rows past the last,
+    which may take part in a computation over the batch."""
+    rows = len(flat(answer.rewards))
+    if computation.couples_prompts and rows % size:
+        return True
+    rewards, advantages = (
+        [flat(groups)[i : i + size] for i in range(0, rows - size + 1, size)]
+        for groups in (answer.rewards, answer.advantages)
+    )
+    return fits(Answer(rewards, advantages), computation)
+
+
+def _float_type(computation: Computation, answers: Sequence[Answer]) -> str:
     """float64 where the advantages of large rewards, whose digits float32
     loses, are off by no more than their own rounding."""
     large = [a for a in answers if a.is_whole and max(map(abs, flat(a.rewards))) >= 50]
     if not large:
         return ""
-    due = compute(as_steps(*large), reading).values.tolist()
+    expected = compute(as_steps(*large), computation).values.tolist()
     advantages = [value for a in large for value in flat(a.advantages)]
-    off = max(abs(a - b) / max(abs(b), 1e-3) for a, b in zip(advantages, due))
+    off = max(abs(a - b) / max(abs(b), 1e-3) for a, b in zip(advantages, expected))
     return "float64" if off <= 1.05 * 2**-24 else "float32"
 
 
-def bugs_of(reading: Reading, answer: Answer) -> list[str]:
-    """Bugs that give an answer's advantages where the reading does not."""
-    steps = as_steps(answer)
-    reward, prompt = steps.reward, steps.prompt
-    columns = {"prompt": prompt, "reward": reward, "advantage": steps.advantage}
-    log = pd.DataFrame(columns)
-    rounding = Ruler(steps).base + 16 * 2.0**-24 * np.abs(reward)
-    within = np.abs(steps.advantage) <= rounding
-    (lost,) = (bug(name) for name in BUGS if bug(name).loses == "float32 mean")
-    assert lost.unexplained is not None and lost.evidence is not None
-    equal = lost.unexplained(log)
-    ruler = Ruler(steps, ignored=equal & within)
-    if fit(ruler, reading).good.all():
+# The bugs that give a function's numbers
+
+
+def bugs_of(computation: Computation, answers: Sequence[Answer]) -> list[str]:
+    """The bugs that explain all of these answers where the computation does not.
+
+    A function may have a bug that rounds beside another one: the rows that a rounding
+    bug alone explains have its own evidence, and no other bug needs to explain them.
+    """
+    answers = [a for a in answers if a.advantages]
+    if not answers:
         return []
-    if fit(replace(ruler, ignored=equal), reading).good.all():
-        dust = equal & ~within
-        shown = lost.evidence(log.assign(odd=dust, baseline=reward), reading.settings)
-        return [lost.name] if bool((shown[dust] == 2).all()) else []
-    steps = replace(steps, has=frozenset({"prompt", "reward", "scored"}))
-    tried = suspects.suspects(steps, (settings_of(reading),))
-    return list(dict.fromkeys(s.bug for s in tried if fit(ruler, s).good.all()))
+    steps = as_steps(*answers)
+    rounding = [r for r in map(bug, BUGS) if _takes_part(r, computation)]
+    shown = [r for r in rounding if _is_shown(r, computation, answers)]
+    lost = np.zeros(steps.rows, dtype=bool)
+    for record in rounding:
+        alone = _unexplained(record, steps)
+        lost |= alone if record in shown else alone & _within_rounding(steps)
+    ruler = Ruler(steps, ignored=lost)
+    if fit(ruler, computation).good.all():
+        return [record.name for record in shown]
+    # A batch of the probe holds rewards by prompt, and what is missing of them.
+    bare = replace(steps, has=frozenset({"prompt", "reward", "scored"}))
+    tried = suspects.suspects(bare, (settings_of(computation),))
+    explain = [s.bug for s in tried if fit(ruler, s).good.all()]
+    return list(dict.fromkeys((*explain, *(record.name for record in shown))))
+
+
+def _takes_part(record: Bug, computation: Computation) -> bool:
+    """It is a bug that rounds, and what it rounds is a part of the computation."""
+    if record.unexplained is None or record.evidence is None:
+        return False
+    return all(getattr(computation, k) == v for k, v in record.reading.items())
+
+
+def _is_shown(record: Bug, computation: Computation, answers: Sequence[Answer]) -> bool:
+    """Each row that the bug alone explains is within rounding or has its evidence, and
+    some row has; the computation gives all other rows. Answers to missing rewards are
+    no part of it."""
+    complete = [a for a in answers if not a.misses]
+    if not complete or record.evidence is None:
+        return False
+    steps = as_steps(*complete)
+    alone = _unexplained(record, steps)
+    fitting = fit(Ruler(steps, ignored=alone), computation).good[steps.step_of]
+    odd = alone & fitting & ~_within_rounding(steps)
+    baseline = compute(steps, computation).baseline
+    log = _columns(steps).assign(odd=odd, baseline=baseline)
+    evidence = record.evidence(log, computation.settings)
+    return bool(odd.any() and (evidence[odd] == 2).all())
+
+
+def _unexplained(record: Bug, steps: LoggedSteps) -> np.ndarray:
+    """bool [R]: the rows that the bug alone explains."""
+    assert record.unexplained is not None
+    return record.unexplained(_columns(steps))
+
+
+def _columns(steps: LoggedSteps) -> "pd.DataFrame":
+    names = ("prompt", "reward", "advantage")
+    return pd.DataFrame({name: getattr(steps, name) for name in names})
+
+
+def _within_rounding(steps: LoggedSteps) -> np.ndarray:
+    """bool [R]: the advantage is 0 up to what float32 rewards lose."""
+    rounding = Ruler(steps).base + 16 * 2.0**-24 * np.abs(steps.reward)
+    return np.abs(steps.advantage) <= rounding

@@ -21,7 +21,8 @@ from gradebook.cases.table import Table
 from gradebook.core.errors import GradebookError, choice, refuse
 from gradebook.core.settings import Settings
 from gradebook.core.vocabulary import SCALES, STEP
-from gradebook.logs.judging.reading import Reading, asked_of
+from gradebook.logs.judging.computation import Computation
+from gradebook.logs.judging.declaration import declaration_of
 from gradebook.trainers import convention
 from gradebook.trainers.batches import BATCHES, LAW_BATCHES
 from gradebook.trainers.child import Answer, Rewards, Unusable, answer_of, apart, flat
@@ -148,7 +149,7 @@ def examine(
     law_batches: Collection[str] = LAW_BATCHES,
 ) -> Probe:
     """The probe of what gives answers; each batch is asked once."""
-    asked, kept = asked_of(declared), dict[str, Answer]()
+    declaration, kept = declaration_of(declared), dict[str, Answer]()
 
     def call(rewards: Rewards) -> Answer:
         key = json.dumps(rewards)
@@ -157,27 +158,29 @@ def examine(
         return kept[key]
 
     answers = [call(rewards) for rewards in batches.values()]
-    readings = convention.readings_of(answers)
-    reading = readings[0] if readings else None
-    words = convention.words_of(reading, answers)
-    refuses = words["ragged"].endswith("do not divide")
+    computations = convention.computations_of(answers)
+    first = computations[0] if computations else None
+    ragged = convention.ragged_of(first, answers)
+    words = convention.words_of(first, answers, ragged)
     # A function that refuses unequal groups is not accused of what it makes of
     # those that happen to divide: it is never given them.
-    judged = [a for a in answers if not refuses or a.trouble or len(a.sizes) == 1]
+    judged = [
+        a for a in answers if not ragged.refuses or a.trouble or len(a.sizes) == 1
+    ]
     judged.sort(key=lambda answer: len(flat(answer.rewards)))
-    settings = convention.settings_of(reading, words["lone_row"])
-    of_bugs = [a.rewards for a in judged if 1 not in a.sizes]
-    bugs = _bugs(reading, settings, of_bugs, call) if reading else {}
+    settings = convention.settings_of(first, words["lone_row"])
+    bugs = _bugs(first, settings, judged, call) if first else {}
     designed = {law: law_check.convention(law, settings) for law in LAWS}
     for_laws = [batches[name] for name in law_batches]
     of_laws = [a.rewards for a in judged if a.rewards in for_laws]
     laws, shown = _laws(designed, settings, call, of_laws, next(iter(bugs), ""))
-    title = f"{reading.title} ({reading.words})" if reading else ""
     return Probe(
         convention=words,
-        computes=title.removesuffix(" ()"),
+        computes=_titled(first) if first else "",
         declared=dict(declared or {}),
-        matches=any(map(asked.wanted, readings)) if declared and readings else None,
+        matches=any(map(declaration.allows, computations))
+        if declared and computations
+        else None,
         laws=laws,
         bugs=bugs,
         shown=shown,
@@ -251,29 +254,37 @@ def rounding(settings: Settings, exact: bool, step: Step) -> list[float]:
     return allowed
 
 
+def _titled(computation: Computation) -> str:
+    """The computation in a line."""
+    details = computation.details
+    return f"{computation.title} ({details})" if details else computation.title
+
+
 def _bugs(
-    reading: Reading,
+    computation: Computation,
     settings: Settings,
-    batches: Sequence[Rewards],
+    answers: Sequence[Answer],
     call: Callable[[Rewards], Answer],
 ) -> dict[str, Shown]:
-    """Bugs that give a batch's advantages where the reading does not, each
-    with the smallest batch."""
+    """Bugs that explain all answers where the computation does not, each with the
+    smallest batch that shows it. What a lone row gets is a part of the convention, so
+    batches of lone rows show no bug."""
+    telling = [a for a in answers if 1 not in a.sizes]
+    named = convention.bugs_of(computation, telling)
 
-    def bugs_in(rewards: Rewards) -> list[str]:
-        answer = call(rewards)
-        usable = len(rewards) > 1 and answer.advantages
-        return convention.bugs_of(reading, answer) if usable else []
+    def shows(name: str, rewards: Rewards) -> bool:
+        return name in convention.bugs_of(computation, [call(rewards)])
 
     seen: dict[str, Shown] = {}
-    for rewards in batches:
-        bugs = bugs_in(rewards)
-        if bugs and seen.keys().isdisjoint(bugs):
-            least = smallest(rewards, bugs_in)
-            advantages = call(least).advantages
-            sentence = f"Rewards {line(least, 'g')} get {line(advantages, '.3g')}."
-            link = sandbox(least, settings, bugs[0])
-            seen[bugs[0]] = Shown(least, advantages, sentence, link)
+    for name in named:
+        first = next((a.rewards for a in telling if shows(name, a.rewards)), None)
+        if first is None:
+            continue
+        least = smallest(first, partial(shows, name))
+        advantages = call(least).advantages
+        sentence = f"Rewards {line(least, 'g')} get {line(advantages, '.3g')}."
+        link = sandbox(least, settings, name)
+        seen[name] = Shown(least, advantages, sentence, link)
     return seen
 
 

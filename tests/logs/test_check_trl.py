@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from gradebook.logs.log import check, check_log
 from gradebook.logs.read.columns import canonical, guessed
-from gradebook.logs.trl import explained, least_squares, read_as_trl
+from gradebook.logs.trl import explained, layout_of, least_squares
 
 LOGS = Path(__file__).parents[1] / "logs"
 
@@ -102,12 +102,12 @@ def test_evaluation_rows_and_the_group_that_they_shorten_are_left_out(prompts, a
     frame["prompt"] = [*prompts.replace(" ", "")]
     frame = frame.assign(completion="", right=0.5, advantage=0.0)
     columns = guessed([*frame], ["step", "right", "advantage"])
-    reading = read_as_trl(canonical(frame, columns), columns)
+    layout = layout_of(canonical(frame, columns), columns)
     if apart is None:
-        assert reading.training is None
+        assert layout.training is None
     else:
-        assert (~reading.training).nonzero()[0].tolist() == apart
-        assert reading.group_size == 4
+        assert (~layout.training).nonzero()[0].tolist() == apart
+        assert layout.group_size == 4
 
 
 @given(

@@ -28,6 +28,9 @@ FLOAT32 = 4 * 2.0**-24
 MOST_FLOAT32 = 0.25
 """Rounding of scores never explains more than this."""
 
+MOST_EPS, MOST_INSIDE = 1.01e-3, 1.01e-4
+"""The largest usual eps after the root, and inside it: `space.EPS_PLACES`."""
+
 MOST_REWARD = 0.01
 """Where rounding of the rewards may move an advantage by more, a fit tells
 nothing."""
@@ -100,12 +103,14 @@ def rounding_of(values: np.ndarray, kind: str = "") -> Rounding:
 @dataclass(frozen=True, eq=False)
 class Numbers:
     """What a computation gives, [R] each: advantages, what the reward was compared
-    with, what the distance was divided by in all, and the groups of an engine."""
+    with, what the distance was divided by in all, the groups of an engine, and the
+    spread to which eps is added, None where it is not."""
 
     values: np.ndarray
     baseline: np.ndarray
     scale: np.ndarray
     group: np.ndarray | None = None
+    spread: np.ndarray | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -201,6 +206,25 @@ class Ruler:
         near = near / self.steps.batch.step_rows.numpy()
         fitting = self.steps.total(away <= written)
         return Fit(level, self.steps.worst(away), near, fitting)
+
+    def out_of_reach(self, computed: Numbers, whitened: bool) -> np.ndarray:
+        """bool [S]: a row of the step is so far that no usual eps brings it near; no
+        step is where no eps is added. `whitened`: a second normalization follows, which
+        spreads what eps moves over the step."""
+        if computed.spread is None:
+            return np.zeros(self.steps.step_count, dtype=bool)
+        with np.errstate(all="ignore"):
+            share = MOST_EPS / computed.spread
+            share = np.maximum(share, MOST_INSIDE / (2 * computed.spread**2))
+        share = np.where(np.isnan(share), 0, share)
+        if whitened:
+            share = 3 * self.steps.worst(share)[self.steps.step_of]
+        limit = self.base + self.written + self.score_slack(computed)
+        limit += self.reward_slack(computed) + share * self.size
+        away = distance(computed.values, self.steps.advantage)
+        if self.ignored is not None:
+            away = np.where(self.ignored, 0, away)
+        return ~self._all(away <= limit)
 
     def of_steps(self, at: np.ndarray) -> Self:
         """The ruler on the steps `at`, bool [S]."""

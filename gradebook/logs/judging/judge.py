@@ -2,11 +2,12 @@
 
 First the space is searched, then the bugs; a declaration decides between
 "correct" and "other", and proof between "suspect" and "asks". "none fits" is left
-where no reading and no bug explains every step. R rows, S steps.
+where no computation and no bug explains every step. R rows, S steps.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -16,8 +17,9 @@ from gradebook.core.formatting import flips
 from gradebook.core.lazy_pandas import pd
 from gradebook.core.settings import Settings
 from gradebook.logs.judging import fit, search, suspects
+from gradebook.logs.judging.computation import Computation, plainness
+from gradebook.logs.judging.declaration import Declaration
 from gradebook.logs.judging.fit import REWARDS, WRITTEN, Ruler
-from gradebook.logs.judging.reading import Asked, Reading, plainness
 from gradebook.logs.judging.search import Candidates, quiet
 from gradebook.logs.judging.suspects import HOW_ROWS_COUNT, Suspect, advantages, compute
 
@@ -40,12 +42,12 @@ def no_steps() -> pd.DataFrame:
 class Judgement:
     """What the advantages of some steps are.
 
-    why       what stands behind "asks" and "cannot tell"
-    readings  the computations of the space that fit, the preferred first
+    why       the reason for "asks" or "cannot tell"
+    computations  those of the space that fit, the preferred first
     suspect   the bug that is named or asked about, under its settings
     asks      bugs that these numbers would be under a condition
     ties      bugs that leave no trace on these rows
-    change    the step where the run changed from the first reading to the second
+    change    the step where the run changed from the first computation to the second
     level     how closely the named computation fits
     residual  how far it is from a row at most; NaN for what rounding lost
     correct   float64 [R] what is correct beside the log
@@ -54,7 +56,7 @@ class Judgement:
     verdict: str
     candidates: Candidates
     why: str = ""
-    readings: tuple[Reading, ...] = ()
+    computations: tuple[Computation, ...] = ()
     suspect: Suspect | None = None
     asks: tuple[Suspect, ...] = ()
     ties: tuple[str, ...] = ()
@@ -71,57 +73,62 @@ class Judgement:
         return named.bug if named else ""
 
     @property
-    def reading(self) -> Reading | None:
-        """The computation that is named, or that other rows than a bug's follow."""
-        if self.readings:
-            return self.readings[0]
-        return self.suspect.reading if self.suspect else None
+    def computation(self) -> Computation | None:
+        """The one that is named, or that other rows than a bug's follow."""
+        if self.computations:
+            return self.computations[0]
+        return self.suspect.computation if self.suspect else None
 
     @property
     def estimator(self) -> str:
         """The name of the computation, or of the one that the bug is beside."""
-        reading = self.reading
-        if reading is None and self.suspect is not None:
-            reading = Reading.of(self.suspect.settings)
-        return reading.estimator if reading else ""
+        computation = self.computation
+        if computation is None and self.suspect is not None:
+            computation = Computation.of(self.suspect.settings)
+        return computation.estimator if computation else ""
 
     @property
     def settings(self) -> Settings:
         """What pages show a step under: the bug's settings, or what was declared."""
         if self.suspect is not None:
             return self.suspect.settings
-        asked = self.candidates.asked
         if self.verdict == "other":
-            return asked.reading(self.readings).settings
-        return self.readings[0].settings if self.readings else Settings(eps=1e-6)
+            return self.candidates.declaration.computation(self.computations).settings
+        first = self.computation
+        return first.settings if first else Settings(eps=1e-6)
 
     @property
     def tied(self) -> tuple[str, ...]:
         """Bugs and estimators that fit as well."""
-        if self.suspect is not None and not self.readings:
+        if self.suspect is not None and not self.computations:
             return tuple(s.bug for s in self.asks[1:])
-        tied = dict.fromkeys((*self.ties, *(r.estimator for r in self.readings)))
+        tied = dict.fromkeys((*self.ties, *(c.estimator for c in self.computations)))
         tied.pop(self.estimator, None)
         return tuple(tied)
 
 
-def judge(ruler: Ruler, asked: Asked, tick: search.Tick = search.untold) -> Judgement:
+def judge(
+    ruler: Ruler, declaration: Declaration, tick: search.Tick = search.untold
+) -> Judgement:
     """The verdict on a log's steps, as a whole and step by step."""
     if "advantage" not in ruler.steps.has:
-        unknown = Judgement("cannot tell", Candidates(ruler, asked), "no advantages")
+        unknown = Judgement(
+            "cannot tell", Candidates(ruler, declaration), "no advantages"
+        )
         return framed(unknown)
-    candidates = search.search(ruler, asked, tick)
+    candidates = search.search(ruler, declaration, tick)
     judgement = framed(_whole(candidates))
-    candidates.tick = search.untold  # whom it told is no part of a verdict
+    # A stored verdict must not keep the page alive that follows the progress.
+    candidates.tick = search.untold
     return judgement
 
 
-def by_step(ruler: Ruler, asked: Asked) -> pd.DataFrame:
+def by_step(ruler: Ruler, declaration: Declaration) -> pd.DataFrame:
     """`gradebook.check`: each step judged by its own rows."""
-    candidates, usable = search.search(ruler, asked), ~quiet(ruler.steps)
+    candidates, usable = search.search(ruler, declaration), ~quiet(ruler.steps)
     good = candidates.level() <= WRITTEN
-    fits = candidates.readings
-    likely = sorted(fits, key=lambda r: (-fits[r].good.sum(), plainness(r)))
+    fits = candidates.computations
+    likely = sorted(fits, key=lambda c: (-fits[c].good.sum(), plainness(c)))
     search.search_bugs(candidates, usable & good, beside=likely)
     search.search_bugs(candidates, usable & ~good)
     if (usable & ~good).any():
@@ -158,16 +165,17 @@ def _whole(candidates: Candidates) -> Judgement:
 
 def _one_change(
     candidates: Candidates, at: np.ndarray
-) -> tuple[int, Reading, Reading] | None:
-    """The step of `at` where one change explains the run, and the readings before
+) -> tuple[int, Computation, Computation] | None:
+    """The step of `at` where one change explains the run, and the computations before
     it and from there on."""
-    good = {r: f.good[at] for r, f in candidates.readings.items()}
-    runs_on = {r: int(np.argmin(np.append(g, False))) for r, g in good.items()}
-    first = min(good, key=lambda r: (-runs_on[r], plainness(r)), default=None)
+    good = {c: f.good[at] for c, f in candidates.computations.items()}
+    runs_on = {c: int(np.argmin(np.append(g, False))) for c, g in good.items()}
+    first = min(good, key=lambda c: (-runs_on[c], plainness(c)), default=None)
     if first is None or not 0 < runs_on[first] < len(at):
         return None
     cut = runs_on[first]
-    second = min((r for r in good if good[r][cut:].all()), key=plainness, default=None)
+    rest = (c for c in good if good[c][cut:].all())
+    second = min(rest, key=plainness, default=None)
     return None if second is None else (int(at[cut]), first, second)
 
 
@@ -182,32 +190,22 @@ def _decided(whole: Judgement, at: np.ndarray) -> Judgement:
 
 
 def _fits(whole: Judgement, at: np.ndarray, most: int) -> Judgement | None:
-    """Readings fit: correct, other, or a question. First come those that the whole
-    log is named by; without such, exact fits."""
-    candidates, asked = whole.candidates, whole.candidates.asked
-    fits, fitting = candidates.readings, candidates.fitting(at, most)
+    """At least one computation fits: decide between correct, other and a question.
+    Prefer the computations chosen for the whole log; otherwise prefer exact fits."""
+    candidates, declaration = whole.candidates, whole.candidates.declaration
+    fits = candidates.computations
+    fitting = _preferred(whole, at, most)
     if not fitting:
         return None
-    named = [r for r in whole.readings if r in fits and fits[r].level[at].max() <= most]
-    if not whole.readings:
-        fitting.sort(
-            key=lambda r: (fits[r].residual[at].max() > 1e-9, r.divides and r.eps == 0)
-        )
-    readings = tuple(dict.fromkeys((*named, *fitting)))
-    mine = tuple(filter(asked.wanted, readings))
+    declared = tuple(filter(declaration.allows, fitting))
     asks = conditions_of(candidates, at)
-    tied = (
-        s.bug
-        for s, lies in candidates.suspects.items()
-        if lies.good[at].all() and s.surety != 1 and s.bug not in {a.bug for a in asks}
-    )
-    first = (mine or readings)[0]
+    first = (declared or fitting)[0]
     j = Judgement(
-        "correct" if mine else "other",
+        "correct" if declared else "other",
         candidates,
-        readings=mine or readings,
+        computations=declared or fitting,
         asks=asks,
-        ties=tuple(dict.fromkeys(tied)),
+        ties=_tied_bugs(candidates, at, asks),
         level=int(fits[first].level[at].max()),
         residual=float(fits[first].residual[at].max()),
     )
@@ -216,12 +214,40 @@ def _fits(whole: Judgement, at: np.ndarray, most: int) -> Judgement | None:
         if not moved[np.isin(candidates.steps.step_of, at)].max() <= fit.MOST_REWARD:
             return replace(j, verdict="cannot tell", why="rounding")
     counting = [s for s in asks if s.record.stage in HOW_ROWS_COUNT]
-    if mine and counting and first.rows == "all":
-        verdict = suspects.verdict_of(counting[0], candidates.steps, asked)
+    if declared and counting and first.view.all_rows:
+        verdict = suspects.verdict_of(counting[0], candidates.steps, declaration)
         return replace(j, verdict=verdict, suspect=counting[0])
-    if mine and not asked.is_declared and "none" in {r.estimator for r in mine}:
+    is_raw = "none" in {c.estimator for c in declared}
+    if is_raw and not declaration.decides:
         return replace(j, verdict="asks", why="raw reward")
     return j
+
+
+def _preferred(whole: Judgement, at: np.ndarray, most: int) -> tuple[Computation, ...]:
+    """The computations that fit the steps `at`, up to the level `most`, in the order
+    in which they are named."""
+    fits = whole.candidates.computations
+    fitting = whole.candidates.fitting(at, most)
+    if not fitting:
+        return ()
+    if not whole.computations:
+        fitting.sort(
+            key=lambda c: (fits[c].residual[at].max() > 1e-9, c.divides and c.eps == 0)
+        )
+    named = [c for c in whole.computations if c in fits]
+    named = [c for c in named if fits[c].level[at].max() <= most]
+    return tuple(dict.fromkeys((*named, *fitting)))
+
+
+def _tied_bugs(
+    candidates: Candidates, at: np.ndarray, asks: Sequence[Suspect]
+) -> tuple[str, ...]:
+    """Bugs that leave no trace on the steps `at`: they fit as well, and nothing has to
+    be asked about them."""
+    asked_about = {suspect.bug for suspect in asks}
+    fitting = [s for s, lies in candidates.suspects.items() if lies.good[at].all()]
+    tied = [s.bug for s in fitting if s.surety != 1 and s.bug not in asked_about]
+    return tuple(dict.fromkeys(tied))
 
 
 def conditions_of(candidates: Candidates, at: np.ndarray) -> tuple[Suspect, ...]:
@@ -270,7 +296,7 @@ def _suspected(whole: Judgement, at: np.ndarray) -> Judgement | None:
     else:
         some = np.isin(np.arange(candidates.steps.step_count), at)
         steps = candidates.steps.of_steps(some)
-        verdict = suspects.verdict_of(named, steps, candidates.asked)
+        verdict = suspects.verdict_of(named, steps, candidates.declaration)
     return Judgement(
         verdict,
         candidates,
@@ -316,23 +342,38 @@ def framed(whole: Judgement) -> Judgement:
 
 
 def _correct(whole: Judgement, judged: list[Judgement]) -> np.ndarray:
-    """What is correct beside the log: on steps that are not what was declared,
-    what was; else the named reading, the correct engine beside the bug, or the
-    reading that fits most. float64 [R]"""
+    """The reference advantages. On steps that contradict the declaration, what was
+    declared; otherwise the named computation, the bug's correct twin, or the
+    computation that fits most steps. float64 [R]"""
     candidates, steps = whole.candidates, whole.candidates.steps
-    fits, asked, values = candidates.readings, candidates.asked, steps.advantage
-    suspect, named = whole.suspect, {j.bug for j in judged}
-    if suspect is None and not whole.readings:
-        suspect = next((s for s in candidates.suspects if s.bug in named), None)
-    best = sorted(fits, key=lambda r: -fits[r].good.sum())
-    nearest = [*whole.readings, *best, *(candidates.nearest or ())[:1]]
-    if suspect is not None:
-        traced = advantages(steps, suspect.correct)
-        values = np.where(np.isfinite(traced), traced, values)
-    elif nearest:
-        values = advantages(steps, nearest[0])
-    as_declared = ("other", "none fits") if asked.is_declared else ()
-    other = np.array([j.verdict in as_declared for j in judged])[steps.step_of]
+    declaration, values = candidates.declaration, steps.advantage
+    if (twin := _correct_twin(whole, judged)) is not None:
+        computed = advantages(steps, twin)
+        values = np.where(np.isfinite(computed), computed, values)
+    elif nearest := _nearest(whole):
+        values = advantages(steps, nearest)
+    contradicts = ("other", "none fits") if declaration.decides else ()
+    other = np.array([j.verdict in contradicts for j in judged])[steps.step_of]
     if not other.any():
         return values
-    return np.where(other, advantages(steps, asked.reading(whole.readings)), values)
+    declared = declaration.computation(whole.computations)
+    return np.where(other, advantages(steps, declared), values)
+
+
+def _correct_twin(
+    whole: Judgement, judged: list[Judgement]
+) -> suspects.Candidate | None:
+    """The correct computation beside the bug that the log or a step is named by."""
+    suspect = whole.suspect
+    if suspect is None and not whole.computations:
+        named = {j.bug for j in judged}
+        suspect = next((s for s in whole.candidates.suspects if s.bug in named), None)
+    return suspect.correct if suspect else None
+
+
+def _nearest(whole: Judgement) -> Computation | None:
+    """The named computation, or the one that fits most steps, or most rows."""
+    fits = whole.candidates.computations
+    best = max(fits, key=lambda c: fits[c].good.sum(), default=None)
+    nearest = whole.candidates.nearest
+    return next(iter(whole.computations), best or (nearest[0] if nearest else None))

@@ -1,4 +1,4 @@
-"""Search: which readings and which suspects fit which steps.
+"""Search: which computations and which suspects fit which steps.
 
 Everything is tried on a sample of whole steps; what fits some of them is
 computed for all. Steps that nothing fits are sampled again.
@@ -13,12 +13,14 @@ import numpy as np
 from gradebook.bugs import BUGS
 from gradebook.cases.scenario import Bug, bug
 from gradebook.core.lazy_pandas import pd
+from gradebook.core.vocabulary import SCALES
 from gradebook.logs.judging import space
 from gradebook.logs.judging import suspects as bugs
+from gradebook.logs.judging.computation import Computation, View, plainness
+from gradebook.logs.judging.declaration import Declaration
 from gradebook.logs.judging.fit import NONE, REWARDS, WRITTEN, Fit, Ruler, distance
-from gradebook.logs.judging.reading import Asked, Reading, plainness
-from gradebook.logs.judging.space import Rows
-from gradebook.logs.judging.suspects import Computation, Suspect
+from gradebook.logs.judging.space import Runs
+from gradebook.logs.judging.suspects import Candidate, Suspect
 from gradebook.logs.logged_steps import LoggedSteps
 
 SAMPLE = 1_024
@@ -34,63 +36,77 @@ Tick = Callable[[], object]
 
 
 def untold() -> None:
-    """Progress that nobody is told of."""
+    """No progress callback."""
 
 
 @dataclass(eq=False)
 class Candidates:
-    """How readings and suspects lie with the steps."""
+    """How computations and suspects fit the steps."""
 
     ruler: Ruler
-    asked: Asked
+    declaration: Declaration
     tick: Tick = untold
-    readings: dict[Reading, Fit] = field(default_factory=dict)
+    computations: dict[Computation, Fit] = field(default_factory=dict)
     suspects: dict[Suspect, Fit] = field(default_factory=dict)
-    nearest: tuple[Reading, float] | None = None
-    fits: dict[Computation, Fit] = field(default_factory=dict)
+    nearest: tuple[Computation, float] | None = None
+    fits: dict[Candidate, Fit] = field(default_factory=dict)
 
     @property
     def steps(self) -> LoggedSteps:
         return self.ruler.steps
 
-    def fit(self, computation: Computation) -> Fit:
-        if computation not in self.fits:
+    def fit(self, candidate: Candidate) -> Fit:
+        if candidate not in self.fits:
             self.tick()
-            self.fits[computation] = bugs.fit(self.ruler, computation)
-        return self.fits[computation]
+            self.fits[candidate] = bugs.fit(self.ruler, candidate)
+        return self.fits[candidate]
 
     def level(self) -> np.ndarray:
-        """int [S] the best level of any reading."""
-        levels = [fit.level for fit in self.readings.values()]
+        """int [S] the best level of any computation."""
+        levels = [fit.level for fit in self.computations.values()]
         return np.min([np.full(self.steps.step_count, NONE), *levels], axis=0)
 
-    def fitting(self, at: np.ndarray, level: int) -> list[Reading]:
-        """Readings that fit all the steps `at`, int64 or bool, at the best level
-        that any does, up to this one."""
-        worst = {r: fit.level[at].max(initial=0) for r, fit in self.readings.items()}
+    def fitting(self, at: np.ndarray, level: int) -> list[Computation]:
+        """Computations that fit every step in `at`, int64 or bool. Only those at the
+        best level that any reaches count, and it must not exceed `level`."""
+        fits = self.computations.items()
+        worst = {c: fit.level[at].max(initial=0) for c, fit in fits}
         best = min(worst.values(), default=NONE)
-        named = [r for r in worst if worst[r] == best <= level]
+        named = [c for c in worst if worst[c] == best <= level]
         return sorted(named, key=plainness)
 
 
-def views(steps: LoggedSteps, asked: Asked) -> Iterator[Rows]:
-    """The rows as readings may see them, the usual ways first."""
-    counting = ["flagged"]
-    if not bool(steps.batch.eos.all()):
-        counting.append("ended")
-    if not Rows(steps).counted.all():
-        counting.append("all")
-    masked = asked.declared.get("mask_no_eos")
-    if masked is not None:
-        counting = ["ended"] if masked else ["flagged", "all"]
-    clip = asked.declared.get("reward_clip")
-    plain = Reading("none", "none", clip=clip)
-    ways = [replace(plain, grouping=name) for name in space.groupings(steps)]
-    if clip is None:
+def views(steps: LoggedSteps, declaration: Declaration) -> Iterator[Runs]:
+    """The runs for each way that computations may see the rows, the usual ways
+    first."""
+    ways = [(view, declared_clip(declaration)) for view in space.groupings(steps)]
+    if declared_clip(declaration) is None:
         largest = float(np.abs(steps.reward).max(initial=0))
-        ways += [replace(plain, clip=clip) for clip in CLIPS if largest > clip]
-    for way, rows in product(ways, counting):
-        yield Rows(steps, replace(way, rows=rows))
+        ways += [(View(), clip) for clip in CLIPS if largest > clip]
+    counting = _counting(steps, declaration)
+    for (view, clip), (ended, all_rows) in product(ways, counting):
+        yield Runs(steps, replace(view, all_rows=all_rows), ended, clip)
+
+
+def declared_clip(declaration: Declaration) -> float | None:
+    return declaration.settings.get("reward_clip")
+
+
+FLAGGED, ENDED, ALL = (False, False), (True, False), (False, True)
+"""Which rows count, as (rows without EOS are left out, all rows count)."""
+
+
+def _counting(steps: LoggedSteps, declaration: Declaration) -> list[tuple[bool, bool]]:
+    """The ways to count rows that may matter in this log, the usual one first."""
+    masked = declaration.settings.get("mask_no_eos")
+    if masked is not None:
+        return [ENDED] if masked else [FLAGGED, ALL]
+    counting = [FLAGGED]
+    if not bool(steps.batch.eos.all()):
+        counting.append(ENDED)
+    if not bool(Runs(steps).counted.all()):
+        counting.append(ALL)
+    return counting
 
 
 def some_steps(steps: LoggedSteps, left: np.ndarray, rows: int = SAMPLE) -> np.ndarray:
@@ -123,19 +139,19 @@ def quiet(steps: LoggedSteps) -> np.ndarray:
 
 def search(
     ruler: Ruler,
-    asked: Asked,
+    declaration: Declaration,
     tick: Tick = untold,
-    only: Callable[[Reading], bool] = lambda reading: True,
+    only: Callable[[Computation], bool] = lambda computation: True,
 ) -> Candidates:
-    """The readings that fit some step, with their fit on every step."""
-    candidates = Candidates(ruler, asked, tick)
+    """The computations that fit some step, with their fit on every step."""
+    candidates = Candidates(ruler, declaration, tick)
     left = ~quiet(ruler.steps)
     for _ in range(4):
         part, before = ruler.of_steps(some_steps(ruler.steps, left)), left.sum()
         if not before:
             break
-        for reading in _fitting(part, candidates, only):
-            candidates.readings[reading] = candidates.fit(reading)
+        for computation in _fitting(part, candidates, only):
+            candidates.computations[computation] = candidates.fit(computation)
         left &= candidates.level() > WRITTEN
         if left.sum() == before or part.steps.step_count == before:
             break
@@ -143,65 +159,93 @@ def search(
 
 
 def _fitting(
-    ruler: Ruler, candidates: Candidates, only: Callable[[Reading], bool]
-) -> list[Reading]:
-    """Readings that fit some of these steps, best first. Unusual views are looked
+    ruler: Ruler, candidates: Candidates, only: Callable[[Computation], bool]
+) -> list[Computation]:
+    """Computations that fit some of these steps, best first. Unusual views are looked
     at where steps are left."""
-    asked, fits = candidates.asked, dict[Reading, Fit]()
-    usable = left = ~quiet(ruler.steps)
-    # Where all advantages are small, anything small comes near; a step that was
-    # normalized over its rows has larger ones.
-    sizes = np.nan_to_num(np.abs(ruler.steps.advantage))
-    large = usable & (ruler.steps.worst(sizes) > 0.5)
-    for rows in views(ruler.steps, asked):
+    declaration, fits = candidates.declaration, dict[Computation, Fit]()
+    left = ~quiet(ruler.steps)
+    for runs in views(ruler.steps, declaration):
         candidates.tick()
-        view, clip = rows.view, asked.declared.get("reward_clip")
-        if not left.any() and (view.grouping != "by prompt" or view.clip != clip):
+        is_usual = not runs.view.regroups and runs.clip == declared_clip(declaration)
+        if not left.any() and not is_usual:
             break
-        for family in space.families(rows, asked.declared.get("eps")):
-            for place, reading in enumerate(filter(only, family)):
-                near = ruler.fit(rows.compute(reading))
-                fits_some = bool((near.level <= REWARDS).any())
-                if fits_some:
-                    fits[reading] = near
-                share = near.fitting.sum() / ruler.steps.rows
-                is_plain = place == 0 and not reading.second
-                nearest = candidates.nearest or (reading, -1.0)
-                if (fits_some or is_plain) and share > nearest[1]:
-                    candidates.nearest = reading, share
-                if reading.second and not (near.near[large] == 1).any():
-                    break
+        _try_view(ruler, candidates, runs, only, fits)
         for near in fits.values():
             left = left & ~near.good
-
-    def merit(reading: Reading) -> tuple:
-        level = fits[reading].level[usable]
-        plain = not asked.wanted(reading), *plainness(reading)
-        return -(level <= WRITTEN).sum(), level.max(initial=0), *plain
-
-    best = sorted(fits, key=merit)
+    best = _by_merit(ruler, candidates, fits)
     if ruler is candidates.ruler:
         candidates.fits.update(fits.items())
         return best
-    kept = {r.estimator: r for r in reversed(best)}  # one of each name, and more
+    kept = {c.estimator: c for c in reversed(best)}  # one of each name, and more
     return list(dict.fromkeys((*best[:KEPT], *kept.values())))
 
 
+def _try_view(
+    ruler: Ruler,
+    candidates: Candidates,
+    runs: Runs,
+    only: Callable[[Computation], bool],
+    fits: dict[Computation, Fit],
+) -> None:
+    """Adds the computations of one view that fit some step to `fits`."""
+    # Where all advantages are small, anything small comes near; a step that was
+    # normalized over its rows has larger ones.
+    sizes = np.nan_to_num(np.abs(ruler.steps.advantage))
+    usable = ~quiet(ruler.steps)
+    large = usable & (ruler.steps.worst(sizes) > 0.5)
+    declared = candidates.declaration.settings.get("eps")
+    for family in space.families(runs, declared):
+        in_reach = True
+        for place, computation in enumerate(filter(only, family)):
+            if not in_reach and computation.eps != declared:
+                continue
+            numbers = runs.compute(computation)
+            near = ruler.fit(numbers)
+            if fits_some := bool((near.level <= REWARDS).any()):
+                fits[computation] = near
+            if fits_some or (place == 0 and computation.second is None):
+                share = near.fitting.sum() / ruler.steps.rows
+                if candidates.nearest is None or share > candidates.nearest[1]:
+                    candidates.nearest = computation, share
+            if computation.second and not (near.near[large] == 1).any():
+                break  # no eps brings a second normalization near
+            if place == 0:
+                is_whitened = computation.second is not None
+                in_reach = not ruler.out_of_reach(numbers, is_whitened)[usable].all()
+
+
+def _by_merit(
+    ruler: Ruler, candidates: Candidates, fits: dict[Computation, Fit]
+) -> list[Computation]:
+    """Those first that fit most steps, then the closest, then what was declared."""
+    usable = ~quiet(ruler.steps)
+
+    def merit(c: Computation) -> tuple:
+        level = fits[c].level[usable]
+        plain = not candidates.declaration.allows(c), *plainness(c)
+        return -(level <= WRITTEN).sum(), level.max(initial=0), *plain
+
+    return sorted(fits, key=merit)
+
+
 def search_bugs(
-    candidates: Candidates, at: np.ndarray, beside: Sequence[Reading] | None = None
+    candidates: Candidates,
+    at: np.ndarray,
+    beside: Sequence[Computation] | None = None,
 ) -> None:
     """Adds the suspects that fit some of the steps `at`, bool [S]: those that the
-    readings `beside` them would be under a condition, or any."""
+    computations `beside` them would be under a condition, or any."""
     if not at.any():
         return
-    ruler, asked = candidates.ruler, candidates.asked
+    ruler, declaration = candidates.ruler, candidates.declaration
     part = ruler.of_steps(some_steps(ruler.steps, at, SAMPLE // 2))
     fits: dict[Suspect, Fit] = {}
     if beside is None:
-        tried = _under_all_settings(part.steps, asked, fits)
+        tried = _under_all_settings(part.steps, declaration, fits)
     else:
-        table = bugs.settings_beside(asked, beside, ruler.steps)
-        tried = bugs.suspects(part.steps, table, group_size=asked.group_size)
+        table = bugs.settings_beside(declaration, beside, ruler.steps)
+        tried = bugs.suspects(part.steps, table, group_size=declaration.group_size)
     for each in tried:
         candidates.tick()
         fits[each] = bugs.fit(part, each)
@@ -220,29 +264,29 @@ def search_bugs(
 
 
 def _under_all_settings(
-    steps: LoggedSteps, asked: Asked, fits: dict[Suspect, Fit]
+    steps: LoggedSteps, declaration: Declaration, fits: dict[Suspect, Fit]
 ) -> Iterator[Suspect]:
     """Each bug under few settings; where most rows come near, with every ddof and
     eps, until some fit every step. `fits` is how those that were yielded lie."""
     lone = bool((steps.groups.size == 1).any())
     whitened = (bugs.WHITENED,) if "length" in steps.has else ()
     for shapes in ((*bugs.SHAPES, *bugs.RARE), *whitened):
-        table, done = bugs.conventions(asked, lone, shapes), set[str]()
+        table, done = bugs.conventions(declaration, lone, shapes), set[str]()
         like: dict[tuple, Suspect] = {}
-        for each in bugs.suspects(steps, table, group_size=asked.group_size):
+        for each in bugs.suspects(steps, table, group_size=declaration.group_size):
             if each.bug in done:
                 continue
             yield each
             near = fits[each].near.mean()
             if fits[each].good.all():
                 done.add(each.bug)
-            elif near > 0.6 and each.settings.scale.endswith("_std"):
+            elif near > 0.6 and SCALES[each.settings.scale].is_std:
                 shape = replace(each.settings, ddof=1, eps=0.0)
                 like.setdefault((each.bug, shape), each)
         if done:
             return
         for each, (ddof, eps) in product(like.values(), bugs.DETAILS):
-            details = {"ddof": ddof, "eps": eps, **asked.declared}
+            details = {"ddof": ddof, "eps": eps, **declaration.settings}
             other = replace(each, settings=replace(each.settings, **details))
             if each.bug not in done:
                 yield other
@@ -253,8 +297,9 @@ def _under_all_settings(
 
 
 def find_lost_digits(candidates: Candidates, at: np.ndarray) -> None:
-    """Adds the bugs that round, each beside the reading that fits all other rows of
-    the steps `at`, where its evidence stands in those that it alone explains."""
+    """Adds the bugs that round. Each is paired with a computation that fits all other
+    rows of the steps `at`, and is kept only if the remaining rows show its
+    evidence."""
     ruler, steps = candidates.ruler, candidates.steps
     columns = {n: getattr(steps, n) for n in ("prompt", "reward", "advantage")}
     log = pd.DataFrame(columns, copy=False)
@@ -265,25 +310,25 @@ def find_lost_digits(candidates: Candidates, at: np.ndarray) -> None:
         if not rows.any() or rows.all():
             continue
 
-        def takes_part(r: Reading, record: Bug = record) -> bool:
-            return all(getattr(r, k) == v for k, v in record.reading.items())
+        def takes_part(c: Computation, record: Bug = record) -> bool:
+            return all(getattr(c, k) == v for k, v in record.reading.items())
 
         part = replace(ruler, ignored=rows)
-        others = search(part, candidates.asked, candidates.tick, takes_part)
-        fits, beside = others.readings, dict[Suspect, Fit]()
-        # Where none fits all steps, the reading that fits most.
-        order = sorted(fits, key=lambda r: (-fits[r].good[at].sum(), plainness(r)))
-        for r in others.fitting(at, WRITTEN)[:8] or order[:1]:
-            computed, good = bugs.compute(steps, r), fits[r].good
+        others = search(part, candidates.declaration, candidates.tick, takes_part)
+        fits, beside = others.computations, dict[Suspect, Fit]()
+        # Where none fits all steps, the computation that fits most.
+        order = sorted(fits, key=lambda c: (-fits[c].good[at].sum(), plainness(c)))
+        for c in others.fitting(at, WRITTEN)[:8] or order[:1]:
+            computed, good = bugs.compute(steps, c), fits[c].good
             off = distance(computed.values, steps.advantage) > ruler.base
             odd = rows & off & good[steps.step_of]
             rounded = log.assign(odd=odd, baseline=computed.baseline)
-            shown = record.evidence(rounded, r.settings)
+            shown = record.evidence(rounded, c.settings)
             good &= (steps.total(odd & (shown == 0)) == 0) & (steps.total(odd) > 0)
             if good.any():
                 lost = np.full(steps.step_count, np.nan)
                 level = np.where(good, WRITTEN, NONE)
-                suspect = Suspect(record.name, r.settings, (), r, 2 in shown)
+                suspect = Suspect(record.name, c.settings, (), c, 2 in shown)
                 beside[suspect] = Fit(level, lost, good.astype(float), good)
         for suspect in sorted(beside, key=lambda s: not s.is_shown)[:1]:
             candidates.suspects[suspect] = beside[suspect]

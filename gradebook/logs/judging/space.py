@@ -1,5 +1,5 @@
-"""The space: every computation of advantages that somebody uses on purpose, and
-the rows of a log as it may see them.
+"""The space: every computation of advantages that somebody uses on purpose, run on the
+engine, and the rows of a log as it may see them.
 
 Letters: R rows, S steps, G groups.
 """
@@ -8,14 +8,29 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import product
+from typing import Any
 
 import numpy as np
+import torch
+from torch import Tensor
 
 from gradebook.core.batch import codes
-from gradebook.core.vocabulary import BASELINES, SCALES
+from gradebook.core.settings import Settings
+from gradebook.core.vocabulary import BASELINES, SCALES, Baseline, Scale
+from gradebook.engine import advantages
+from gradebook.engine.pipeline import CORRECT
+from gradebook.engine.segments import Segments, by_group
+from gradebook.logs.judging.computation import (
+    DRAW,
+    ID_AND_TEXT,
+    PROMPT,
+    TEXT,
+    Computation,
+    Second,
+    View,
+)
 from gradebook.logs.judging.fit import Numbers
-from gradebook.logs.judging.reading import Reading
-from gradebook.logs.logged_steps import LoggedSteps
+from gradebook.logs.logged_steps import LoggedBatch, LoggedSteps
 
 EPS_PLACES = (
     *((eps, "after") for eps in (1e-6, 1e-4, 1e-5, 1e-8, 1e-9, 1e-3, 1e-10, 0.0)),
@@ -24,285 +39,228 @@ EPS_PLACES = (
 )
 """What is added to a deviation, and its place, the usual one first."""
 
-SECONDS = ("rows 0", "rows 1", "tokens 1", "tokens 0", "transitions 0", "rows/eps 1")
-"""A second normalization over the step: what is weighed, and ddof. With /eps
-the reading's eps is added after the root."""
-
-COPIES = "by prompt, without the copies that fill a step"
-"""A grouping that is no other, but of fewer rows."""
-
-DRAWS = "by draw: equal prompts that stand together"
-DRAWS_OF = "by draw, {} rows each"
-
-OF_MEAN = ("group_std", "batch_std")
-"""Deviations that somebody measures from another baseline than the mean."""
-
-
-class Sums:
-    """Statistics of sets of rows, at each row; a row counts as it weighs, [R]."""
-
-    def __init__(self, of: np.ndarray, weight: np.ndarray) -> None:
-        self.of, self.weight = of, weight.astype(float)
-        self.size = int(of.max(initial=-1)) + 1
-        self.n = self.sum(np.ones(len(of)))
-
-    def sum(self, values: np.ndarray) -> np.ndarray:
-        kept = np.where(self.weight > 0, values, 0.0) * self.weight
-        return np.bincount(self.of, kept, self.size)[self.of]
-
-    def mean(self, values: np.ndarray) -> np.ndarray:
-        """0 where none counts."""
-        return self.sum(values) / np.maximum(self.n, 1)
-
-    def variance(
-        self, values: np.ndarray, ddof: int, about: np.ndarray | None = None
-    ) -> np.ndarray:
-        center = self.mean(values) if about is None else about
-        return self.sum((values - center) ** 2) / np.maximum(self.n - ddof, 1)
-
-    def spread(
-        self, values: np.ndarray, ddof: int, about: np.ndarray | None = None
-    ) -> np.ndarray:
-        """The variance's root; 1 where one row has none (ddof 1)."""
-        spread = np.sqrt(self.variance(values, ddof, about))
-        return np.where(self.n <= ddof, 1.0, spread) if ddof else spread
-
-    def largest(self, values: np.ndarray) -> np.ndarray:
-        most, counted = np.full(self.size, -np.inf), self.weight > 0
-        np.maximum.at(most, self.of[counted], values[counted])
-        return most[self.of]
+SECONDS = (
+    *(Second("rows", 0), Second("rows", 1), Second("tokens", 1), Second("tokens", 0)),
+    *(Second("transitions", 0), Second("rows", 1, eps_after=True)),
+)
+"""Second normalizations over the step, the usual ones first."""
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
-    """Whole steps as a reading like `view` sees them."""
+class Runs:
+    """The correct engine on whole steps, as computations of one view see them.
+
+    Stages that computations share are remembered: what rows count in a view, and the
+    last baseline and spread. So the numbers are those of `pipeline.run`, but for 0 / 0,
+    in a flat group with an eps of 0: they are 0 here, since a log with NaN there has no
+    advantage to compare.
+    """
 
     steps: LoggedSteps
-    view: Reading = Reading("none", "none")
-    _kept: dict[tuple, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict)
+    view: View = View()
+    ended: bool = False
+    clip: float | None = None
+    _last: dict[str, tuple[Any, Tensor]] = field(default_factory=dict)
+    _whitening: dict[Any, LoggedBatch] = field(default_factory=dict)
 
     @cached_property
-    def score(self) -> np.ndarray:
-        reward, clip = self.steps.reward, self.view.clip
-        return reward if clip is None else reward.clip(-clip, clip)
+    def batch(self) -> LoggedBatch:
+        return viewed(self.steps, self.view).under(self._settings)
 
     @cached_property
-    def credited(self) -> np.ndarray:
+    def _settings(self) -> Settings:
+        """Those that decide which rows count."""
+        return Settings(mask_no_eos=self.ended, reward_clip=self.clip)
+
+    @cached_property
+    def score(self) -> Tensor:
+        """float64 [R]"""
+        return CORRECT.score(self.batch)
+
+    @cached_property
+    def credited(self) -> Tensor:
         """bool [R] the row may earn an advantage."""
-        b = self.steps.batch
-        if self.view.rows == "all":
-            return np.ones(self.steps.rows, dtype=bool)
-        earns = (b.tokens > 0) & b.scored
-        return (earns & b.eos if self.view.rows == "ended" else earns).numpy()
+        return CORRECT.credited(self.batch)
 
     @cached_property
-    def original(self) -> np.ndarray:
-        """int64 [R] the row that the row is a copy of; itself for most."""
-        if self.view.grouping == COPIES:
-            return originals(self.steps)
-        return np.arange(self.steps.rows)
-
-    @cached_property
-    def vote(self) -> np.ndarray:
-        """int64 [R] the row that speaks for the row's rollout."""
-        rows = np.arange(self.steps.rows)
-        if self.view.rows == "all":
-            return self.original
-        rollout = self.steps.batch.rollout_index.numpy()
-        first = np.full(int(rollout.max(initial=0)) + 1, len(rows))
-        np.minimum.at(first, rollout[self.credited], rows[self.credited])
-        return np.where(self.credited, first[rollout], rows)[self.original]
-
-    @cached_property
-    def counted(self) -> np.ndarray:
+    def counted(self) -> Tensor:
         """bool [R] the row enters a statistic."""
-        return self.credited & (self.vote == np.arange(self.steps.rows))
+        return CORRECT.counted(self.batch, self.credited)
 
     @cached_property
-    def groups(self) -> Sums:
-        return Sums(grouped(self.steps, self.view.grouping), self.counted)
+    def groups(self) -> Segments:
+        return by_group(CORRECT.group(self.batch), self.counted)
+
+    @property
+    def has_lone_rows(self) -> bool:
+        """What a row without siblings gets matters."""
+        return bool((self.groups.at_rows(self.groups.n) <= 1).any())
+
+    def sees(self, c: Computation) -> bool:
+        """The computation sees the rows as these runs do."""
+        return (c.view, c.ended, c.clip) == (self.view, self.ended, self.clip)
+
+    def compute(self, c: Computation) -> Numbers:
+        """What the computation gives. It must see the rows as these runs do."""
+        assert self.sees(c)
+        shape = c.baseline, c.scale, c.ddof, c.about, c.lone_row
+        baseline = self._remembered("baseline", (c.baseline, c.lone_row), c)
+        spread = self._remembered("spread", shape, c, baseline)
+        scale = spread
+        if c.adds_eps:
+            scale = advantages.with_eps(spread, c.eps, c.eps_at)
+        values = CORRECT.standardized(self.score, self.credited, baseline, scale)
+        values = values.nan_to_num(0, torch.inf, -torch.inf)
+        if c.second is not None:
+            batch = self._whitening_batch(c)
+            mean, deviation = advantages.whitening(batch, values, self.credited)
+            values = torch.where(self.credited, (values - mean) / deviation, 0)
+            scale = scale * deviation
+        if not self.all_survive:
+            values = advantages.surviving(self.batch, values)
+        arrays = values.numpy(), baseline.numpy(), scale.numpy()
+        return Numbers(*arrays, spread=spread.numpy() if c.adds_eps else None)
 
     @cached_property
-    def batch(self) -> Sums:
-        return Sums(self.steps.step_of, self.counted)
+    def all_survive(self) -> bool:
+        """Every row kept a transition."""
+        return bool((self.batch.kept_steps > 0).all())
 
-    @cached_property
-    def weights(self) -> dict[str, np.ndarray]:
-        """What a second normalization may weigh in this log. float64 [R]"""
-        b, has = self.steps.batch, self.steps.has
-        tokens = b.all_tokens if self.view.rows == "all" else b.tokens
-        weights = {"rows": np.ones(self.steps.rows)}
-        if "length" in has:
-            weights["tokens"] = tokens.numpy().astype("float64")
-        if {"steps", "kept_steps"} & has:
-            weights["transitions"] = b.kept_steps.numpy().astype("float64")
-        return weights
+    def _remembered(self, stage: str, shape: Any, c: Computation, *inputs: Any) -> Any:
+        """The stage's last result where it was of this shape, else a new one: the
+        baseline, or the spread without eps. float64 [R]"""
+        if stage not in self._last or self._last[stage][0] != shape:
+            functions = {
+                "baseline": advantages.BASELINES[c.baseline],
+                "spread": advantages.SCALES[c.scale],
+            }
+            batch = self.batch.under(c.settings)
+            values = functions[stage](batch, self.score, self.groups, *inputs)
+            self._last[stage] = shape, values
+        return self._last[stage][1]
 
-    def _others(self, sums: Sums) -> tuple[np.ndarray, np.ndarray]:
-        """How many rows of its set a row is compared with, and their mean, 0 for
-        none. [R]"""
-        has_own = self.counted[self.vote]
-        its_score = np.where(has_own, self.score[self.vote], 0)
-        n = sums.n - has_own
-        return n, (sums.sum(self.score) - its_score) / np.maximum(n, 1)
-
-    def baseline(self, r: Reading) -> np.ndarray:
-        x, groups = self.score, self.groups
-        alone = np.zeros_like(x) if r.lone_row == "raw" else x
-        if r.baseline == "none":
-            return np.zeros_like(x)
-        if r.baseline == "batch_mean":
-            return self.batch.mean(x)
-        if r.baseline == "batch_others":
-            return self._others(self.batch)[1]
-        if r.baseline == "leave_one_out":
-            n, mean = self._others(groups)
-            return np.where(n < 1, alone, mean)
-        if r.baseline == "second_best":
-            top = (self.counted & (x == groups.largest(x)))[self.original]
-            second = groups.largest(np.where(top, -np.inf, x))
-            second = np.where(groups.sum(top) > 1, x, second)
-            return np.where(top & (groups.n > 1), second, x)
-        if r.baseline == "length_weighted_mean":
-            by_token = Sums(groups.of, self.counted * self.weights.get("tokens", 1))
-            return np.where(groups.n <= 1, alone, by_token.mean(x))
-        return np.where(groups.n <= 1, alone, groups.mean(x))
-
-    def divisor(self, r: Reading, baseline: np.ndarray) -> np.ndarray:
-        """What divides the first normalization, without eps; NaN where nothing
-        does. float64 [R]"""
-        x = self.score
-        center = baseline if r.about == "baseline" else None
-        if r.scale == "none":
-            return np.ones_like(x)
-        if r.scale == "nonzero_share":
-            return np.maximum(self.batch.mean(x != 0), 1 / np.maximum(self.batch.n, 1))
-        if r.scale == "group_mean":
-            return self.groups.mean(x)
-        if r.scale in OF_MEAN:
-            rows = self.groups if r.scale == "group_std" else self.batch
-            spread = rows.spread(x, r.ddof, center)
-        elif r.scale == "advantage_std":
-            spread = self.batch.spread(x - baseline, r.ddof)
-        else:
-            spread = self._others_spread(r.ddof)
-        if r.lone_row == "raw":
-            # A lone row that keeps its reward as it is: no trainer's rule divides
-            # it by eps alone, a cut by position does.
-            spread = np.where(self.groups.n <= 1, np.nan, spread)
-        return spread
-
-    def _others_spread(self, ddof: int) -> np.ndarray:
-        """Deviation of the other rows of the group, NaN for none. float64 [R]"""
-        x, rest = self.score, self._others(self.groups)[0]
-        mean, n = self.groups.mean(x), np.maximum(self.groups.n, 2)
-        away = x[self.vote] - mean
-        square = self.groups.sum((x - mean) ** 2)
-        left = np.maximum(square - away * away * n / (n - 1), 0)
-        left[left <= 1e-12 * np.maximum(square, x * x)] = 0
-        spread = np.sqrt(left / np.maximum(rest - ddof, 1))
-        return np.where((rest >= 2) & (spread > 1e-8), spread, np.nan)
-
-    def compute(self, r: Reading) -> Numbers:
-        shape = r.baseline, r.scale, r.ddof, r.about, r.lone_row
-        if shape not in self._kept:
-            self._kept.clear()
-            baseline = self.baseline(r)
-            self._kept[shape] = baseline, self.divisor(r, baseline)
-        baseline, scale = self._kept[shape]
-        if r.adds_eps:
-            if r.eps_at == "inside":
-                scale = np.sqrt(scale * scale + r.eps)
-            elif r.eps_at == "least":
-                scale = np.maximum(scale, r.eps)
-            else:
-                scale = scale + r.eps
-            scale = np.where(np.isnan(scale), 1.0, scale)
-        with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-            away = self.score - baseline
-            values = np.where(away == 0, 0, away / scale)
-            values = np.where(self.credited, values, 0)
-            if r.second:
-                kept = self.credited & (self.original == np.arange(self.steps.rows))
-                steps = Sums(self.steps.step_of, kept * self.weights.get(r.over, 1))
-                variance = steps.variance(values, int(r.second[-1]))
-                if "/eps" in r.second:
-                    more = np.sqrt(variance) + r.eps
-                else:
-                    more = np.sqrt(variance + 1e-8)
-                values = (values - steps.mean(values)) / more
-                values, scale = np.where(self.credited, values, 0), scale * more
-        lost = self.steps.batch.kept_steps.numpy() <= 0
-        values = np.where(lost, np.nan, values) if lost.any() else values
-        return Numbers(values, baseline, scale)
+    def _whitening_batch(self, c: Computation) -> LoggedBatch:
+        """The batch under the settings of a second normalization."""
+        assert c.second is not None
+        key = c.second, c.eps if c.second.eps_after else 0.0
+        if key not in self._whitening:
+            self._whitening[key] = self.batch.under(c.settings)
+        return self._whitening[key]
 
 
-def families(rows: Rows, eps: float | None = None) -> Iterator[Iterator[Reading]]:
-    """Every baseline over every scale, once and normalized again: the readings
+def viewed(steps: LoggedSteps, view: View) -> LoggedBatch:
+    """The rows relabelled as a view sees them: other groups; rows that all count, each
+    a rollout of its own; copies as pieces of the rollouts that they repeat, without
+    tokens to weigh."""
+    batch, changes = steps.batch, dict[str, Any]()
+    if view == View():
+        return batch
+    if view.by != PROMPT:
+        changes["prompt"] = torch.from_numpy(grouped(steps, view))
+    if view.all_rows:
+        every = torch.ones(steps.rows, dtype=torch.bool)
+        changes |= {"scored": every, "mask": every[:, None], "eos": every}
+        changes |= {"rollout": torch.arange(steps.rows), "lengths": batch.all_tokens}
+    if view.no_copies:
+        original = torch.from_numpy(originals(steps))
+        is_copy = original != torch.arange(steps.rows)
+        rollout = changes.get("rollout", batch.rollout)
+        lengths = changes.get("lengths", batch.lengths)
+        changes |= {"rollout": rollout[original]}
+        changes |= {"lengths": torch.where(is_copy, 0, lengths)}
+    return replace(batch, **changes)
+
+
+def families(runs: Runs, eps: float | None = None) -> Iterator[Iterator[Computation]]:
+    """Every baseline over every scale, once and normalized again: the computations
     with each eps in each place, the usual one first; `eps` also takes part."""
     choices = dict.fromkeys((*EPS_PLACES, (eps or 0.0, "after")))
-    lone = bool((rows.groups.n <= 1).any())
-    seconds = [s for s in SECONDS if s.startswith(tuple(rows.weights))]
-    has_length = "length" in rows.steps.has
+    lone, has = runs.has_lone_rows, runs.steps.has
+    seconds = [second for second in SECONDS if may_weigh(second, has)]
     firsts = [
-        replace(
-            rows.view,
-            baseline=baseline,
-            scale=scale,
-            ddof=ddof,
-            about=about,
-            lone_row=lone_row,
-        )
-        for baseline, compared in BASELINES.items()
-        if has_length or "length" not in compared.needs
-        for lone_row in (
-            ("zero", "raw") if lone and "lone_row" in compared.reads else ("",)
-        )
-        for scale, divisor in SCALES.items()
-        for about in ("mean", "baseline")
-        if about == "mean" or (compared.centers and "spread_about" in divisor.reads)
-        for ddof in ((1, 0) if divisor.is_std else (1,))
+        first
+        for baseline, scale in product(BASELINES.values(), SCALES.values())
+        if has.issuperset(baseline.needs)
+        for first in _shapes(runs, baseline, scale, lone)
     ]
-    for first, second in product(firsts, ("", *seconds)):
+    for first, second in product(firsts, (None, *seconds)):
         yield (
             replace(first, eps=eps, eps_at=place, second=second)
             for eps, place in (choices if first.adds_eps else ((0.0, "after"),))
         )
 
 
-def groupings(steps: LoggedSteps) -> list[str]:
-    """Names of the ways to group these rows, by prompt first: by draw, where a
-    prompt was drawn twice, by text, and without copies."""
-    drawn = np.bincount(grouped(steps, DRAWS))
+def _shapes(
+    runs: Runs, baseline: Baseline, scale: Scale, lone: bool
+) -> Iterator[Computation]:
+    """A baseline over a scale with each value of the settings that they read, but for
+    eps."""
+    reads_lone = lone and "lone_row" in baseline.reads
+    centers = baseline.centers and "spread_about" in scale.reads
+    for lone_row, about, ddof in product(
+        ("zero", "raw") if reads_lone else ("",),
+        ("mean", "baseline") if centers else ("mean",),
+        (1, 0) if scale.is_std else (1,),
+    ):
+        yield Computation(
+            baseline.name,
+            scale.name,
+            ddof=ddof,
+            about=about,
+            lone_row=lone_row,
+            ended=runs.ended,
+            clip=runs.clip,
+            view=runs.view,
+        )
+
+
+def may_weigh(second: Second, has: frozenset[str]) -> bool:
+    """A log has the column that a second normalization weighs rows by."""
+    columns = {
+        "rows": has,
+        "tokens": has & {"length"},
+        "transitions": has & {"steps", "kept_steps"},
+    }
+    return bool(columns[second.over])
+
+
+# Which rows are compared
+
+
+def groupings(steps: LoggedSteps) -> list[View]:
+    """The ways to group these rows, by prompt first: by draw, where a prompt was drawn
+    twice, by text, and without copies."""
+    drawn = np.bincount(grouped(steps, View(DRAW)))
     sizes = np.bincount(drawn).argmax(), np.gcd.reduce(drawn), drawn.min()
-    names = ["by id and text", DRAWS, *(DRAWS_OF.format(n) for n in sizes if n > 1)]
+    draws = [View(DRAW, int(size)) for size in dict.fromkeys(sizes) if size > 1]
+    views = [View(ID_AND_TEXT), View(DRAW), *draws]
     if (steps.groups.size == 1).all():
         # An id that names no row names prompts better than texts.
-        names = ["by prompt text", *names]
-    groups = {"by prompt": steps.prompt}
-    for name in names:
-        of = grouped(steps, name)
+        views = [View(TEXT), *views]
+    groups = {View(): steps.prompt}
+    for view in views:
+        of = grouped(steps, view)
         if not any(np.array_equal(of, other) for other in groups.values()):
-            groups[name] = of
+            groups[view] = of
     copied = (originals(steps) != np.arange(steps.rows)).any()
-    return [*groups, COPIES] if copied else [*groups]
+    return [*groups, View(no_copies=True)] if copied else [*groups]
 
 
-def grouped(steps: LoggedSteps, name: str) -> np.ndarray:
-    """The rows' groups by a name of `groupings`. int64 [R]"""
+def grouped(steps: LoggedSteps, view: View) -> np.ndarray:
+    """The rows' groups, numbered from 0 in order of appearance. int64 [R]"""
     prompt, text = steps.prompt, steps.batch.text.numpy()
-    if name == "by prompt text":
+    if view.by == TEXT:
         return _pairs(steps.step_of, text)
-    if name == "by id and text":
+    if view.by == ID_AND_TEXT:
         return _pairs(prompt, text)
-    if not name.startswith("by draw"):
+    if view.by == PROMPT:
         return prompt
-    new = np.diff(prompt, prepend=-1) != 0
-    run = np.cumsum(new) - 1
-    if name == DRAWS:
+    is_new = np.diff(prompt, prepend=-1) != 0
+    run = np.cumsum(is_new) - 1
+    if view.draw is None:
         return run
-    place = np.arange(len(run)) - np.flatnonzero(new)[run]
-    return _pairs(run, place // int(name.split()[2]))
+    place = np.arange(len(run)) - np.flatnonzero(is_new)[run]
+    return _pairs(run, place // view.draw)
 
 
 def _pairs(first: np.ndarray, second: np.ndarray) -> np.ndarray:

@@ -13,9 +13,10 @@ from gradebook.cases.scenario import Bug, bug
 from gradebook.core.errors import GradebookError
 from gradebook.core.settings import Settings
 from gradebook.engine.pipeline import CORRECT, run
+from gradebook.logs.judging.computation import Computation
+from gradebook.logs.judging.declaration import Declaration
 from gradebook.logs.judging.fit import Fit, Numbers, Ruler
-from gradebook.logs.judging.reading import Asked, Reading
-from gradebook.logs.judging.space import Rows
+from gradebook.logs.judging.space import Runs
 from gradebook.logs.logged_steps import LoggedSteps
 
 STRIDES, PROMPTS = "strides", "prompts"
@@ -62,12 +63,12 @@ HOW_ROWS_COUNT = ("credited", "counted")
 @dataclass(frozen=True)
 class Suspect:
     """A bug under settings that it was run with; or one that rounds, beside the
-    `reading` that all other rows follow: `is_shown` where its rows prove it."""
+    `computation` that all other rows follow: `is_shown` where its rows prove it."""
 
     bug: str
     settings: Settings
     guesses: tuple[tuple[str, Any], ...] = ()
-    reading: Reading | None = None
+    computation: Computation | None = None
     is_shown: bool = False
 
     @property
@@ -80,22 +81,23 @@ class Suspect:
         return dict(self.guesses).get("group_size")
 
     @property
-    def correct(self) -> "Computation":
+    def correct(self) -> "Candidate":
         """The correct computation under the same settings."""
-        return self.reading or Suspect("", self.settings)
+        return self.computation or Suspect("", self.settings)
 
     @property
     def surety(self) -> int:
         """0 for a bug that its numbers show, 1 for one that rounds where its
         evidence stands, 2 for a rounding that only float32 explains."""
-        return 0 if self.record.evidence is None else 1 if self.reading else 2
+        return 0 if self.record.evidence is None else 1 if self.computation else 2
 
 
-Computation = Reading | Suspect
+Candidate = Computation | Suspect
+"""What may explain a log."""
 
 
 def conventions(
-    asked: Asked,
+    declaration: Declaration,
     lone: bool,
     shapes: Sequence[Mapping[str, Any]],
     details: Sequence[tuple[int, float]] = DETAILS[:1],
@@ -103,7 +105,13 @@ def conventions(
     """Settings that a bug is tried under, with what was declared; `lone`: what a lone
     row gets may matter."""
     tried = [
-        {"lone_row": lone_row, "ddof": ddof, "eps": eps, **shape, **asked.declared}
+        {
+            "lone_row": lone_row,
+            "ddof": ddof,
+            "eps": eps,
+            **shape,
+            **declaration.settings,
+        }
         for lone_row, shape in product(("raw", "zero")[: 1 + lone], shapes)
         for ddof, eps in (details if shape.get("scale") != "none" else details[:1])
     ]
@@ -111,21 +119,23 @@ def conventions(
 
 
 def settings_beside(
-    asked: Asked, readings: Sequence[Reading], steps: LoggedSteps
+    declaration: Declaration,
+    beside: Sequence[Computation],
+    steps: LoggedSteps,
 ) -> list[Settings]:
-    """Settings under which readings may be a bug: their own, with a scale or
+    """Settings under which computations may be a bug: their own, with a scale or
     without one, and those that are asked for most."""
-    usual = [(r.ddof, r.eps) for r in readings[:6] if r.divides and r.eps_at == "after"]
+    usual = [(c.ddof, c.eps) for c in beside[:6] if c.divides and c.eps_at == "after"]
     details = [*dict.fromkeys(usual or DETAILS[:2])][:2]
     names = ("baseline", "scale", "lone_row", "whiten_tokens", "whiten_over")
     names += ("whiten_ddof", "whiten_eps")
-    shapes = [{name: r.settings[name] for name in names} for r in readings[:3]]
-    if readings and {readings[0].baseline, readings[0].scale} != {"none"}:
-        scale = "none" if readings[0].divides else "group_std"
+    shapes = [{name: c.settings[name] for name in names} for c in beside[:3]]
+    if beside and {beside[0].baseline, beside[0].scale} != {"none"}:
+        scale = "none" if beside[0].divides else "group_std"
         shapes.append({**shapes[0], "scale": scale})
     sizes = steps.groups.size  # strides leave a lone row where these are unequal
     lone = bool((sizes != sizes[0]).any() or sizes[0] == 1)
-    return conventions(asked, lone, (*shapes, *SHAPES), details)
+    return conventions(declaration, lone, (*shapes, *SHAPES), details)
 
 
 def suspects(
@@ -170,12 +180,13 @@ def cuts_by_place(name: str) -> bool:
     return any(STRIDES in values for values in bug(name).guesses.values())
 
 
-def compute(steps: LoggedSteps, computation: Computation) -> Numbers:
-    """A reading's numbers, or one plain run of the suspect's engine, of the correct
-    one without a bug. NaN on steps that it cannot compute."""
-    if isinstance(computation, Reading):
-        return Rows(steps, computation).compute(computation)
-    suspect = computation
+def compute(steps: LoggedSteps, candidate: Candidate) -> Numbers:
+    """A computation's numbers, or one plain run of the suspect's engine, of the
+    correct one without a bug. NaN on steps that it cannot compute."""
+    if isinstance(candidate, Computation):
+        c = candidate
+        return Runs(steps, c.view, c.ended, c.clip).compute(c)
+    suspect = candidate
     engine = bug(suspect.bug).engine if suspect.bug else CORRECT
     engine = replace(engine, trained=lambda batch, score, counted, group: counted)
     try:
@@ -194,29 +205,29 @@ def compute(steps: LoggedSteps, computation: Computation) -> Numbers:
     return Numbers(values, baseline, scale, traced.group.numpy())
 
 
-def fit(ruler: Ruler, computation: Computation) -> Fit:
+def fit(ruler: Ruler, candidate: Candidate) -> Fit:
     """How it lies with the log; steps that it cannot compute do not fit."""
     parts = map(ruler.of_steps, ruler.steps.parts())
-    fits = [vars(part.fit(compute(part.steps, computation))) for part in parts]
+    fits = [vars(part.fit(compute(part.steps, candidate))) for part in parts]
     return Fit(**{name: np.concatenate([f[name] for f in fits]) for name in fits[0]})
 
 
-def advantages(steps: LoggedSteps, computation: Computation) -> np.ndarray:
+def advantages(steps: LoggedSteps, candidate: Candidate) -> np.ndarray:
     """What it gives each row, NaN where it cannot be computed. float64 [R]"""
     parts = map(steps.of_steps, steps.parts())
-    return np.concatenate([compute(part, computation).values for part in parts])
+    return np.concatenate([compute(part, candidate).values for part in parts])
 
 
-def verdict_of(suspect: Suspect, steps: LoggedSteps, asked: Asked) -> str:
-    """What a bug is called that fits where no reading does: "suspect" where no
+def verdict_of(suspect: Suspect, steps: LoggedSteps, declaration: Declaration) -> str:
+    """What a bug is called that fits where no computation does: "suspect" where no
     declaration could excuse these numbers, or what was declared does not."""
     record = suspect.record
     if record.stage in HOW_ROWS_COUNT:
-        proved = telling_columns(record)[0] in asked.counts & asked.trusted
+        proved = telling_columns(record)[0] in declaration.counts & declaration.trusted
     elif record.proof == "column":
-        proved = asked.trusted.issuperset(telling_columns(record))
+        proved = declaration.trusted.issuperset(telling_columns(record))
     elif record.proof == "declaration":
-        return "other" if asked.is_declared else "asks"
+        return "other" if declaration.decides else "asks"
     elif record.evidence is not None:
         proved = suspect.is_shown
     elif cuts_by_place(suspect.bug):

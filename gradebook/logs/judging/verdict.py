@@ -15,9 +15,10 @@ from gradebook.core.formatting import counted, short
 from gradebook.core.lazy_pandas import pd
 from gradebook.core.vocabulary import NAMED
 from gradebook.logs.judging import suspects
+from gradebook.logs.judging.computation import Computation
+from gradebook.logs.judging.declaration import REJECTS, ROLES
 from gradebook.logs.judging.fit import REWARDS, SCORES, WRITTEN, distance
 from gradebook.logs.judging.judge import OFF, Judgement, no_steps
-from gradebook.logs.judging.reading import REJECTS, ROLES, Reading
 from gradebook.logs.judging.search import quiet, search
 from gradebook.logs.judging.suspects import Suspect
 from gradebook.logs.read.log import Log
@@ -149,13 +150,13 @@ SENTENCES = {
 def sentence_of(j: Judgement, declared: Mapping[str, object], columns: Columns) -> str:
     """The verdict, then its condition or question."""
     asked = ", ".join(f"{k}={v}" for k, v in declared.items())
-    title = j.readings[0].title if j.readings else ""
+    title = j.computations[0].title if j.computations else ""
     then = _condition(j.asks)
     if j.verdict == "correct":
-        trusted = j.candidates.asked.trusted
-        guessed = [c for c in j.readings[0].columns if c not in trusted]
+        trusted = j.candidates.declaration.trusted
+        guessed = [c for c in j.computations[0].columns if c not in trusted]
         rests = "".join(f" This holds if {_means(c, columns)}." for c in guessed)
-        if j.candidates.asked.is_declared:
+        if j.candidates.declaration.decides:
             return f"{_matches(j)}, as declared: {asked}.{rests}"
         then = _condition(j.asks, title)
         then = then or "If you configured something else, declare it."
@@ -171,8 +172,8 @@ def sentence_of(j: Judgement, declared: Mapping[str, object], columns: Columns) 
         then = f" If not, this is {_titles(j.asks[:2])}." if j.asks else ""
         return (
             f"The advantages match {title} up to step {before} and"
-            f" {j.readings[1].title} from step {step} on. Was it reconfigured at step"
-            f" {step}?{then}"
+            f" {j.computations[1].title} from step {step} on. Was it reconfigured at"
+            f" step {step}?{then}"
         )
     otherwise = "Check that the column holds what was trained."
     if j.why == "raw reward":
@@ -181,28 +182,36 @@ def sentence_of(j: Judgement, declared: Mapping[str, object], columns: Columns) 
 
 
 def _matches(j: Judgement) -> str:
-    """The bug, or the first reading and what cannot be told from it."""
+    """The bug, or the first computation and those that give the same numbers."""
     if j.suspect is not None:
         return f"The advantages match {j.suspect.record.phrase}"
-    r, ruler = j.readings[0], j.candidates.ruler
-    same = [o for o in j.readings if o.title == r.title and o.eps_at == r.eps_at]
-    also = [n for n in ("ddof", "eps") if len({getattr(o, n) for o in same}) > 1]
-    words = r.words + (f"; other {' and '.join(also)} fit too" if also else "")
-    first = f"The advantages match {r.title}" + (f" ({words})" if words else "")
+    first, ruler = j.computations[0], j.candidates.ruler
+    sentence = f"The advantages match {first.title}"
+    if details := first.details + _other_details(j.computations):
+        sentence += f" ({details})"
     usual = [
-        o.title
-        for o in j.readings
-        if (o.baseline, o.scale, "") in NAMED and o.over in ("", "tokens")
+        c.title
+        for c in j.computations
+        if (c.baseline, c.scale, "") in NAMED and c.over in ("", "tokens")
     ]
-    titles = [t for t in dict.fromkeys(usual) if t != r.title][:3]
+    titles = [t for t in dict.fromkeys(usual) if t != first.title][:3]
     if titles:
-        first += f", or {' or '.join(titles)}, which gives the same numbers here"
+        sentence += f", or {' or '.join(titles)}, which gives the same numbers here"
     rounding = {
         SCORES: "float32 rounding",
         WRITTEN: f"rounding ({ruler.advantage.words})",
         REWARDS: f"the rewards' rounding ({ruler.reward.words})",
     }
-    return first + (f", within {rounding[j.level]}" if j.level in rounding else "")
+    return sentence + (f", within {rounding[j.level]}" if j.level in rounding else "")
+
+
+def _other_details(computations: Sequence[Computation]) -> str:
+    """That another ddof or eps of the first computation fits too, or ""."""
+    first = computations[0]
+    same = [c for c in computations if c.title == first.title]
+    same = [c for c in same if c.eps_at == first.eps_at]
+    several = [n for n in ("ddof", "eps") if len({getattr(c, n) for c in same}) > 1]
+    return f"; other {' and '.join(several)} fit too" if several else ""
 
 
 def _titles(bugs: Sequence[Suspect]) -> str:
@@ -211,7 +220,7 @@ def _titles(bugs: Sequence[Suspect]) -> str:
 
 def _condition(asks: Sequence[Suspect], named: str = "") -> str:
     """ "If you asked for GRPO, this is Whole batch." """
-    titles = [(Reading.of(s.settings).title, s.record.title) for s in asks[:3]]
+    titles = [(Computation.of(s.settings).title, s.record.title) for s in asks[:3]]
     parts = [f"asked for {t}, this is {b}" for t, b in titles if t != named]
     return f"If you {'; if you '.join(parts)}." if parts else ""
 
@@ -245,7 +254,7 @@ def _suspect(j: Judgement, s: Suspect, columns: Columns) -> str:
             f"If {means}, these advantages match {record.title}. Confirm with"
             f" `{confirm}`."
         )
-    inside = [record.title, Reading.of(s.settings).title]
+    inside = [record.title, Computation.of(s.settings).title]
     inside += [f"group size {s.group_size}"] if s.group_size else []
     first = f"{_matches(j)} ({', '.join(inside)})"
     off = frame[frame["verdict"].isin(OFF)]
@@ -264,7 +273,7 @@ def _suspect(j: Judgement, s: Suspect, columns: Columns) -> str:
         return f"{first}. This holds if {means}."
     more = f" (or {_titles(j.asks[1:3])})" if len(j.asks) > 1 else ""
     then = "declare what was, with --declared"
-    if j.candidates.asked.is_declared:
+    if j.candidates.declaration.decides:
         then = "more steps, or more digits, would show it"
     asked = f"Is it what was configured? If not, this is {record.title}{more}"
     return f"{first}. {asked}: {then}."
@@ -277,8 +286,8 @@ def ties_of(j: Judgement) -> dict[str, str]:
         b.name: f"{b.title}: {same} Only {b.would_tell} can tell them apart."
         for b in map(bug, j.ties)
     }
-    readings = j.readings if j.change is None else ()
-    ties |= {r.estimator: f"{r.title}: {same}" for r in readings}
+    computations = j.computations if j.change is None else ()
+    ties |= {c.estimator: f"{c.title}: {same}" for c in computations}
     ties.pop(j.estimator, None)
     return ties
 
@@ -289,19 +298,19 @@ def near_miss(j: Judgement) -> str:
         return ""
     steps, ruler = j.candidates.steps, j.candidates.ruler
     turned = replace(steps, advantage=-steps.advantage)
-    others = search(replace(ruler, steps=turned), j.candidates.asked)
+    others = search(replace(ruler, steps=turned), j.candidates.declaration)
     if opposite := others.fitting(~quiet(turned), WRITTEN):
         return (
             f"Near miss: {opposite[0].title} fits with the opposite sign. Check the"
             " sign of the loss, or of the column."
         )
-    reading, share = j.candidates.nearest or (None, 0)
-    if reading is None or share <= 0.02:
+    nearest, share = j.candidates.nearest or (None, 0)
+    if nearest is None or share <= 0.02:
         return ""
-    values = suspects.compute(steps, reading).values
+    values = suspects.compute(steps, nearest).values
     misses = distance(values, steps.advantage) > 10 * (ruler.base + ruler.written)
     fitting = f"{(~misses).sum():,} of the {steps.rows:,} rows"
-    near = f"Near miss: {reading.title} fits {fitting}."
+    near = f"Near miss: {nearest.title} fits {fitting}."
     fits_again = 1 + np.flatnonzero(misses[:-1] & ~misses[1:])
     ends_alone = np.isin(fits_again, steps.starts).all()
     if misses.any() and ends_alone and not misses[steps.starts].any():

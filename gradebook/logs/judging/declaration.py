@@ -1,0 +1,134 @@
+"""Declaration: what a person, a recorder or the page said about a run, as a question
+to computations and as settings of the engine."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from gradebook.core.errors import refuse
+from gradebook.core.settings import KINDS, OF_ESTIMATOR, Settings, read_setting
+from gradebook.core.vocabulary import BASELINES, NAMED, SCALES
+from gradebook.logs.judging.computation import Computation
+
+COUNTS = ("eos", "length", "scored", "rollout")
+"""Columns that may decide which rows count: `counts=eos` declares that rows
+without EOS do not, `counts=rollout` that each rollout counts once."""
+
+REJECTS = ("accepted", "rejected")
+"""Roles that make rows without tokens."""
+
+ROLES = {
+    "eos": ("eos", "truncated", "finish_reason"),
+    "length": (*REJECTS, "mask", "length"),
+}
+"""The roles of a log's columns that one column of ours is made of."""
+
+
+@dataclass(frozen=True)
+class Declaration:
+    """What a person, a recorder or the page said about the run.
+
+    settings    by the engine's names
+    counts      columns that decide which rows count
+    trusted     columns whose meaning is known
+    group_size  rows per prompt, or None
+    """
+
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    counts: frozenset[str] = frozenset()
+    trusted: frozenset[str] = frozenset()
+    group_size: int | None = None
+
+    @property
+    def decides(self) -> bool:
+        """It says something that decides advantages."""
+        deciding = (*OF_ESTIMATOR, "mask_no_eos", "reward_clip")
+        return not self.settings.keys().isdisjoint(deciding)
+
+    def computation(self, beside: Sequence[Computation]) -> Computation:
+        """The computation that was declared; what was not is as in the computations
+        that it is compared with."""
+        grpo = Computation("group_mean", "group_std", eps=1e-6)
+        like = next(iter(beside), grpo)
+        usual = (c for c in beside[:6] if c.divides and c.eps_at == "after")
+        divided = next(usual, grpo)
+        undeclared = {
+            "baseline": like.baseline,
+            "scale": like.scale,
+            "ddof": divided.ddof,
+            "eps": divided.eps,
+            "lone_row": like.lone_row or "raw",
+        }
+        return Computation.of({**Settings(), **undeclared, **self.settings})
+
+    def allows(self, c: Computation) -> bool:
+        """The computation is what was declared, in each setting that it decides."""
+        decided = self._decided(c)
+        declared = self.settings
+        return all(
+            declared.get(name, value) == value for name, value in decided.items()
+        )
+
+    def _decided(self, c: Computation) -> dict[str, Any]:
+        """The settings that the computation decides; None for a value that no
+        declaration has."""
+        decided: dict[str, Any] = {
+            "baseline": c.baseline,
+            "scale": c.scale,
+            "whiten_tokens": c.second is not None,
+            "mask_no_eos": c.ended,
+            "reward_clip": c.clip,
+        }
+        if c.divides:
+            decided |= {"ddof": c.ddof, "eps": c.eps if c.eps_at == "after" else None}
+            if BASELINES[c.baseline].centers:
+                decided["spread_about"] = c.about
+        if c.lone_row:
+            decided["lone_row"] = c.lone_row
+        if c.second:
+            decided["whiten_ddof"] = c.second.ddof
+            if c.over != self.settings.get("whiten_over", "tokens"):
+                decided["whiten_tokens"] = None
+        return decided
+
+
+def declaration_of(
+    declared: Mapping[str, Any] | None,
+    group_size: int | None = None,
+    trusted: frozenset[str] = frozenset(),
+) -> Declaration:
+    """What a person named. Raises GradebookError for a setting, a value or an
+    estimator that does not exist."""
+    rest = dict(declared or {})
+    estimator = rest.pop("estimator", None)
+    counts = {*str(rest.pop("counts", "") or "").replace("+", " ").split()}
+    for name in counts.difference(COUNTS):
+        raise refuse("one of " + ", ".join(COUNTS), name, "counts")
+    settings = _of_estimator(estimator) if estimator else {}
+    settings |= {name: setting_of(name, value) for name, value in rest.items()}
+    if settings.get("mask_no_eos"):
+        counts |= {"eos"}
+    if "eos" in counts:
+        settings["mask_no_eos"] = True
+    if group_size is None:
+        group_size = settings.get("group_size")
+    trusted |= {c for c, roles in ROLES.items() if trusted.intersection(roles)}
+    return Declaration(settings, frozenset(counts), trusted, group_size)
+
+
+def _of_estimator(name: object) -> dict[str, Any]:
+    """Baseline, scale and whitening of an estimator. Raises GradebookError."""
+    of_name = {each.estimator: parts for parts, each in reversed(NAMED.items())}
+    estimator = str(name).lower().replace("-", "_").replace(" ", "_")
+    parts = (*estimator.partition("/")[::2], "")
+    baseline, scale, over = of_name.get(estimator.removesuffix("_vectorized"), parts)
+    if baseline not in BASELINES or scale not in SCALES:
+        raise refuse("one of " + ", ".join(sorted(of_name)), name, "estimator")
+    return {"baseline": baseline, "scale": scale, "whiten_tokens": over == "tokens"}
+
+
+def setting_of(name: str, value: Any) -> Any:
+    """A declared setting's value, as `read_setting`. Raises GradebookError."""
+    if name not in KINDS:
+        raise refuse("estimator, counts, or one of " + ", ".join(KINDS), name, name)
+    return read_setting(name, value)
