@@ -22,7 +22,7 @@ from gradebook.logs.judging.declaration import declaration_of
 from gradebook.logs.judging.fit import WRITTEN, Rounding, Ruler, distance
 from gradebook.logs.judging.judge import judge
 from gradebook.logs.judging.search import quiet, search
-from gradebook.logs.judging.verdict import sentence_of
+from gradebook.logs.judging.words import statement_of
 from gradebook.logs.logged_steps import to_logged
 from gradebook.logs.recorder import StepRows, step_rows
 
@@ -175,6 +175,7 @@ class Guard:
         if self._fitted:  # what fitted the steps before
             correct = suspects.compute(steps, self._fitted[0]).values
         row = int(np.argmax(distance(correct, steps.advantage)))
+        columns = {name: name for name in steps.has}
         return Finding(
             step=rows.step,
             row=row,
@@ -182,5 +183,5 @@ class Guard:
             trained=float(steps.advantage[row]),
             bug=j.bug if j.verdict == "suspect" else "",
             verdict=j.verdict,
-            sentence=sentence_of(j, self.declared, {name: name for name in steps.has}),
+            sentence=statement_of(j, self.declared, columns).words(),
         )

@@ -17,12 +17,14 @@ from gradebook.logs.explore import what_if
 from gradebook.logs.judging.declaration import declaration_of, setting_of
 from gradebook.logs.judging.fit import Rounding, ruler_of
 from gradebook.logs.judging.judge import OFF, Judgement, by_step, judge, no_steps
+from gradebook.logs.judging.near import near_miss
 from gradebook.logs.judging.suspects import can_show, telling_columns
-from gradebook.logs.judging.verdict import (
-    SENTENCES,
-    Verdict,
-    near_miss,
-    sentence_of,
+from gradebook.logs.judging.verdict import Verdict
+from gradebook.logs.judging.words import (
+    REASONS,
+    Statement,
+    near_words,
+    statement_of,
     ties_of,
 )
 from gradebook.logs.read.files import Source
@@ -134,7 +136,7 @@ def _read(log: Log, declared: Mapping[str, object]) -> Verdict:
     ]
     cells = [" ".join(str(error).split()) for error in log.broken]
     return Verdict(
-        SENTENCES[why] + _empty(log),
+        _with_empty(REASONS[why], log),
         "cannot tell",
         log,
         steps_read=log.broken_steps + len(missing),
@@ -145,10 +147,13 @@ def _read(log: Log, declared: Mapping[str, object]) -> Verdict:
     )
 
 
-def _empty(log: Log) -> str:
+def _with_empty(statement: Statement, log: Log) -> Statement:
+    """The statement, with how many advantages are empty, if any."""
+    if not log.empty_advantages:
+        return statement
     rows = counted(log.empty_advantages, "row has", "rows have")
-    sentence = f" {rows} an empty advantage: no step or prompt with one is judged."
-    return sentence if log.empty_advantages else ""
+    sentence = f"{rows} an empty advantage: no step or prompt with one is judged."
+    return replace(statement, rest=(*statement.rest, sentence))
 
 
 def _verdict(read: Verdict, layout: TrlLayout, j: Judgement) -> Verdict:
@@ -164,7 +169,7 @@ def _verdict(read: Verdict, layout: TrlLayout, j: Judgement) -> Verdict:
     bare = "advantage" not in steps.has
     return replace(
         read,
-        sentence=sentence_of(j, read.declared, read.columns) + _empty(log),
+        statement=_with_empty(statement_of(j, read.declared, read.columns), log),
         verdict=j.verdict,
         judgement=j,
         bug=j.bug,
@@ -181,7 +186,7 @@ def _verdict(read: Verdict, layout: TrlLayout, j: Judgement) -> Verdict:
         steps_read=read.steps_read + len(frame),
         ties=ties_of(j),
         notes=(*_notes(log, ruler.advantage), *layout.notes, *unchecked_bugs),
-        near=near_miss(j),
+        near=near_words(near_miss(j.candidates) if j.verdict == "none fits" else None),
         unchecked=unchecked,
         weights=layout.weights,
         frame=frame,

@@ -28,16 +28,23 @@ HERE = (
 
 
 class Unusable(Exception):
-    """What a function did that is no answer."""
+    """What a function did that is no answer; what it `gave`, in a word, where it gave
+    something."""
+
+    def __init__(self, message: str, gave: str = "") -> None:
+        super().__init__(message)
+        self.gave = gave
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What a function gave for a batch: advantages, or none and what went wrong."""
+    """What a function gave for a batch: advantages, or none and what went wrong, with
+    what it gave instead in a word: text, NaN or infinity."""
 
     rewards: Rewards
     advantages: list[list[float]]
     trouble: str = ""
+    gave: str = ""
 
     @property
     def is_whole(self) -> bool:
@@ -71,7 +78,7 @@ def answer_of(function: Callable[[Rewards], Any], rewards: Rewards) -> Answer:
             raise Unusable("changed its argument")
         return Answer(rewards, checked(rewards, groups))
     except Unusable as error:
-        trouble = str(error)
+        return Answer(rewards, [], str(error)[:300], error.gave)
     except (Exception, SystemExit) as error:
         trouble = f"{type(error).__name__}: {error}"
     return Answer(rewards, [], trouble[:300])
@@ -82,7 +89,7 @@ def checked(rewards: Rewards, groups: Any) -> list[list[float]]:
     try:
         groups = [g.tolist() if hasattr(g, "tolist") else g for g in groups]
         if any(isinstance(a, str) for group in groups for a in group):
-            raise Unusable("returned text")
+            raise Unusable("returned text", "text")
         values = [[math.nan if a is None else float(a) for a in g] for g in groups]
     except (TypeError, ValueError):
         raise Unusable(f"returned no groups of numbers: {groups!r:.60}") from None
@@ -92,7 +99,7 @@ def checked(rewards: Rewards, groups: Any) -> list[list[float]]:
     for advantage in flat(values):
         if not math.isfinite(advantage):
             kind = "NaN" if math.isnan(advantage) else "infinity"
-            raise Unusable(f"returned {kind}")
+            raise Unusable(f"returned {kind}", kind)
     return values
 
 

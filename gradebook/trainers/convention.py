@@ -149,7 +149,7 @@ def _first_fit(
     """The choice that fits every answer; '' without an answer."""
     for answer in answers:
         if answer.trouble:
-            return answer.trouble.removeprefix("returned ")
+            return answer.gave or answer.trouble
     every = [name for name, fit in choices.items() if all(map(fit, answers))]
     return [*every, "other"][0] if answers else ""
 

@@ -27,13 +27,15 @@ core/formatting.py | (a > DUST) & (b < -DUST) | (a > DUST) & (b < DUST) | core/t
 core/formatting.py | if size >= 1e9 or | if size >= 1e5 or | core/test_formatting.py
 core/batch.py | self.prompt_index * (self.rows + 1) + rollout | self.prompt_index + rollout | core/test_batch.py
 core/batch.py | mask.sum(-1) < mask.shape[-1] | mask.sum(-1) <= mask.shape[-1] | core/test_batch.py
-core/settings.py | fits, expected = number and value >= 0 | fits, expected = number and value >= -1 | core/test_settings.py
+core/settings.py | _number("a number of 0 or more", lambda value: value >= 0) | _number("a number of 0 or more", lambda value: value >= -1) | core/test_settings.py
+core/settings.py | absent = kind.optional and | absent = | core/test_settings.py
 engine/advantages.py | (groups.n - s.ddof).clamp(min=1) | groups.n.clamp(min=1) | engine/test_engine.py
 engine/advantages.py | spread = torch.where(groups.n <= 1, 1, spread) | spread = torch.where(groups.n <= 2, 1, spread) | engine/test_engine.py
 engine/advantages.py | rest.sum(score) / rest.n.clamp(min=1) | rest.sum(score) / (rest.n + 1) | engine/test_engine.py
 engine/grouping.py | return is_first(batch.rollout_index, credited) | return credited | engine/test_votes.py
 engine/grouping.py | return enough & is_first(batch.prompt_index, enough) | return enough | engine/test_engine.py
 engine/advantages.py | (variance + 1e-8).sqrt() | (variance + 1e-4).sqrt() | engine/test_engine.py
+engine/advantages.py | divisor = (spread * spread + eps).sqrt() | divisor = spread + eps | engine/test_engine.py
 engine/loss.py | (gap.exp() - gap - 1) | (gap.exp() - gap) | engine/test_loss.py
 engine/grouping.py | s.skip_flat == "training" and s.evaluation | s.skip_flat == "training" | engine/test_loss.py
 engine/loss.py | share = share * learns.sum(-1).clamp(min=1) | share = share * batch.mask.shape[-1] | engine/test_loss.py
@@ -73,7 +75,9 @@ logs/read/log.py | near if (bad & unknown).any() else bad | bad | logs/test_logs
 logs/trl.py | cut = max(cuts | cut = min(cuts | logs/test_check_trl.py
 logs/recording.py | ["step", "rank"], keep="last" | ["step", "rank"], keep="first" | logs/recording/test_recorder.py
 logs/guard.py | acts = j.verdict in ("other", "suspect", "none fits") | acts = j.verdict in ("other", "suspect") | logs/test_guard.py
-logs/judging/reading.py | "scale": r.scale, | "scale": r.baseline, | logs/test_asks.py
+logs/judging/declaration.py | "scale": c.scale, | "scale": c.baseline, | logs/test_asks.py
+logs/judging/space.py | {"rollout": rollout[original]} | {"rollout": rollout} | logs/test_space.py
+logs/judging/space.py | values.nan_to_num(0, torch.inf, -torch.inf) | values | logs/test_space.py
 logs/judging/suspects.py | if record.proof == "declaration": | if record.proof == "nothing": | logs/test_asks.py
 trainers/probe.py | return 0 if self.computes else 2 | return 0 | trainers/test_probe.py
 trainers/child.py | if shape != [len(group) for group in rewards]: | if False: | trainers/test_probe.py

@@ -28,6 +28,7 @@ def test_grpo_is_recognized_with_its_settings():
         "scale": "group_std",
         "ddof": "1",
         "eps": "0.0001",
+        "second": "",
         "lone_row": "zero",
         "missing": "left out",
         "float_type": "float64",

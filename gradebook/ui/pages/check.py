@@ -1,18 +1,17 @@
 """Check your run: drop a log, read the verdict, open its steps."""
 
-import re
 import time
 from collections.abc import Sequence
 from functools import partial
 
 import streamlit as st
 
-from gradebook.cases.scenario import SANDBOX, bug, case, load
+from gradebook.cases.scenario import SANDBOX, case, load
 from gradebook.core.errors import GradebookError
 from gradebook.core.formatting import flips
 from gradebook.logs import explore, report
-from gradebook.logs.judging.suspects import HOW_ROWS_COUNT, telling_columns
-from gradebook.logs.judging.verdict import Verdict, named_as
+from gradebook.logs.judging.verdict import Verdict
+from gradebook.logs.judging.words import PAGE
 from gradebook.logs.log import check_log
 from gradebook.output.charts import timeline_figure
 from gradebook.output.figures import picture as rows_picture
@@ -31,13 +30,6 @@ HEADS = {
     "none fits": "? Nothing fits",
     "cannot tell": "? Cannot tell",
 }
-ON_PAGE = {
-    "with --weights": "in the settings below",
-    "declare what was, with --declared": "answer the question beside the log",
-    "declare it": "answer the question beside the log",
-}
-"""The command line's options, and the page's fields in their place."""
-FIRST_SENTENCE = re.compile(r"(?<=[.!?])(?<!Dr\.)\s+(?=[A-Z])")
 CHART = "check-timeline"
 CHOSEN = "check-step"
 
@@ -110,17 +102,17 @@ def _verdict(checking: Checking, verdict: Verdict) -> None:
 def _card(checking: Checking, verdict: Verdict) -> None:
     with st.container(key="check-verdict"):
         head = HEADS[verdict.verdict]
-        sentence, _, _ = verdict.sentence.partition(" Confirm with `--")
-        for option, field in ON_PAGE.items():
-            sentence = sentence.replace(option, field)
-        first, *rest = FIRST_SENTENCE.split(sentence, maxsplit=1)
+        first, rest = verdict.statement.first, verdict.statement.after(PAGE)
         if verdict.verdict == "correct" and verdict.declared:
             head = "✓ Correct"
         elif verdict.verdict == "correct":
-            first = f"{first.removesuffix('.')}, if that is what you wanted."
+            first += ", if that is what you wanted"
         if verdict.bug:
             head += f": {words.plain(load(verdict.bug).title)}"
-        paragraphs = [f"### {head}", *map(words.plain, (first, *rest, verdict.near))]
+        paragraphs = [
+            f"### {head}",
+            *map(words.plain, (f"{first}.", rest, verdict.near)),
+        ]
         st.markdown("\n\n".join(paragraphs))
         _confirm(verdict)
         if typed("columns"):  # what a person said of them
@@ -141,18 +133,13 @@ def _card(checking: Checking, verdict: Verdict) -> None:
 def _confirm(verdict: Verdict) -> None:
     """Two buttons where a column's meaning decides about the bug that is asked
     about."""
-    if verdict.verdict != "asks" or not verdict.bug:
+    confirm = verdict.statement.confirm
+    if confirm is None:
         return
-    record = bug(verdict.bug)
-    counting = record.stage in HOW_ROWS_COUNT
-    if not counting and record.proof != "column":
-        return
-    column = telling_columns(record)[0]
-    role, named = named_as(column, verdict.columns, counting)
-    counts = f"counts={column}" * counting
+    yes, no = f"{confirm.role}={confirm.named}", f"{confirm.role}="
     answers = (
-        ("check-confirm", f"Yes, {named} says that", f"{role}={named}", counts),
-        ("check-deny", "No, it says something else", f"{role}=", ""),
+        ("check-confirm", f"Yes, {confirm.named} says that", yes, confirm.declared),
+        ("check-deny", "No, it says something else", no, ""),
     )
     with st.container(horizontal=True):
         for key, label, meaning, setting in answers:

@@ -197,7 +197,7 @@ def answers() -> Mapping[str, Mapping[str, Any]]:
             continue
         names = ("baseline", "scale", "ddof", "eps")
         settings = {name: line[name] for name in names if line[name] != ""}
-        if "then" not in line["computes"]:
+        if not line["second"]:
             settings["whiten_tokens"] = False
         if line["setting"] in ESTIMATORS:  # also what no group of rewards shows
             settings = {"estimator": line["setting"]}

@@ -1,0 +1,355 @@
+"""Words: a judgement in sentences, made once. A surface words the advice and the
+question about a column in its own way; no surface cuts or replaces a sentence."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from gradebook.cases.scenario import bug
+from gradebook.core.formatting import counted, short
+from gradebook.core.vocabulary import NAMED
+from gradebook.logs.judging import suspects
+from gradebook.logs.judging.computation import Computation
+from gradebook.logs.judging.declaration import REJECTS, ROLES
+from gradebook.logs.judging.fit import REWARDS, SCORES, WRITTEN
+from gradebook.logs.judging.judge import OFF, Judgement
+from gradebook.logs.judging.near import NearMiss
+from gradebook.logs.judging.suspects import Suspect
+
+Columns = Mapping[str, str]  # role -> the log's own name of a column
+
+COMMAND, PAGE = "command", "page"
+"""The surfaces: a command line, and what is read beside one; the page of the app."""
+
+ADVICE: Mapping[str, Mapping[str, str]] = {
+    "weights": {
+        COMMAND: "Give them with --weights.",
+        PAGE: "Give them in the settings below.",
+    },
+    "declare": {
+        COMMAND: "If you configured something else, declare it.",
+        PAGE: "If you configured something else, answer the question beside the log.",
+    },
+    "declare what was": {
+        COMMAND: "Declare what was configured, with --declared.",
+        PAGE: "Answer the question beside the log.",
+    },
+}
+"""What to do next, by surface."""
+
+
+@dataclass(frozen=True)
+class Confirm:
+    """A column whose meaning decides about the bug that is asked about.
+
+    column    its name in Gradebook
+    role      what the log's column was taken for
+    named     the log's name for it
+    counting  it is to decide which rows count
+    """
+
+    column: str
+    role: str
+    named: str
+    counting: bool
+
+    @property
+    def declared(self) -> str:
+        """The declaration that confirms it, or ""."""
+        return f"counts={self.column}" if self.counting else ""
+
+    @property
+    def options(self) -> str:
+        """The options of the command line that confirm it."""
+        declared = f" --declared {self.declared}" if self.counting else ""
+        return f"--column {self.role}={self.named}{declared}"
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A judgement in sentences.
+
+    first    what the advantages are, without its full stop
+    rest     further sentences: what that rests on, and questions
+    advice   a key of ADVICE, or ""
+    confirm  the column whose meaning decides, or None
+    """
+
+    first: str
+    rest: tuple[str, ...] = ()
+    advice: str = ""
+    confirm: Confirm | None = None
+
+    def after(self, surface: str) -> str:
+        """The sentences after the first one, as a surface says them."""
+        sentences = [*self.rest]
+        if self.advice:
+            sentences.append(ADVICE[self.advice][surface])
+        if self.confirm and surface == COMMAND:
+            sentences.append(f"Confirm with `{self.confirm.options}`.")
+        return " ".join(sentences)
+
+    def words(self, surface: str = COMMAND) -> str:
+        return f"{self.first}. {self.after(surface)}".strip()
+
+
+SAYS = {
+    "mask": "marks the tokens of a response",
+    "length": "counts the tokens of a response",
+    "rejected length": "is 0 where a rollout was rejected",
+    "eos": "says that a rollout ended with EOS",
+    "truncated": "says that a rollout was cut off",
+    "finish_reason": "says how a rollout ended",
+    "accepted": "says which rollouts were accepted",
+    "rejected": "says which rollouts were rejected",
+    "scored": "says which rollouts were scored",
+    "rollout": "says which rows are pieces of one rollout",
+    "text": "is the text of the prompt that a row was generated from",
+    "rank": "is the process that a row was trained on",
+    "steps": "counts the transitions of an episode",
+    "prompt": "says which rows belong together",
+}
+"""What a column of a role has to mean for a computation that rests on it."""
+
+REASONS = {
+    "no advantages": Statement(
+        "Cannot tell: this log has no advantages",
+        ("Log them beside the rewards, and check again.",),
+    ),
+    "no steps": Statement("Cannot tell: no step of this log could be judged"),
+    "broken steps": Statement(
+        "Cannot tell: no step of this log could be judged",
+        (
+            "Rows that cannot be read are left out, and with them the other rows of"
+            " their steps or prompts; `--column NAME=` leaves out a column that need"
+            " not be there.",
+        ),
+    ),
+    "all zero": Statement(
+        "Cannot tell: all advantages are 0, although rewards vary within a prompt"
+    ),
+    "weights": Statement(
+        "Cannot tell: the log does not determine the weights of its reward functions",
+        advice="weights",
+    ),
+    "nothing varies": Statement(
+        "Cannot tell: nothing varies",
+        (
+            "In every prompt the rewards are equal and the advantages are 0. Check"
+            " steps on which rewards differ.",
+        ),
+    ),
+    "raw reward": Statement("The advantages are the rewards themselves"),
+    "none fits": Statement(
+        "None of the known computations fits",
+        (
+            "Check the columns, the weights of the rewards, the group size, and what"
+            " was declared, if anything.",
+        ),
+    ),
+}
+"""The reason of a judgement -> what is said, without a condition."""
+
+OTHERWISE = {
+    "all zero": "Check that the column holds what was trained.",
+    "raw reward": "If you configured that, declare estimator=none.",
+}
+"""What follows such a reason where no bug would explain it."""
+
+
+def statement_of(
+    j: Judgement, declared: Mapping[str, object], columns: Columns
+) -> Statement:
+    """The judgement, then its condition or question."""
+    asked = ", ".join(f"{name}={value}" for name, value in declared.items())
+    if j.verdict == "correct":
+        return _correct(j, asked, columns)
+    if j.verdict == "other":
+        named = [j.suspect] if j.suspect else j.asks[:3]
+        then = f"With what you declared, this is {_titles(named)}."
+        rest = (then,) if named else ()
+        return Statement(f"{_matches(j)}; you declared {asked}", rest)
+    if j.suspect is not None:
+        return _suspect(j, j.suspect, columns)
+    if j.change is not None:
+        return _change(j, j.change)
+    if j.why == "rounding":
+        return Statement(
+            f"Cannot tell: {j.computations[0].title} is within what rounding of the"
+            " rewards can do, and so may others be",
+            ("Log rewards with more digits.",),
+        )
+    reason = REASONS[j.why]
+    then = _condition(j.asks) or OTHERWISE.get(j.why, "")
+    has_condition = j.why in OTHERWISE
+    rest = (*reason.rest, then) if has_condition else reason.rest
+    return Statement(reason.first, rest, reason.advice)
+
+
+def _correct(j: Judgement, asked: str, columns: Columns) -> Statement:
+    """A computation that was declared, or one of those that are known."""
+    first, declaration = j.computations[0], j.candidates.declaration
+    guessed = [c for c in first.columns if c not in declaration.trusted]
+    rests = tuple(f"This holds if {_means(c, columns)}." for c in guessed)
+    if declaration.decides:
+        return Statement(f"{_matches(j)}, as declared: {asked}", rests)
+    if condition := _condition(j.asks, first.title):
+        return Statement(_matches(j), (*rests, condition))
+    return Statement(_matches(j), rests, "declare")
+
+
+def _change(j: Judgement, at: int) -> Statement:
+    """A run that changes once, from one computation to another."""
+    before, step = j.candidates.steps.labels[at - 1 : at + 1]
+    rest = (f"Was it reconfigured at step {step}?",)
+    if j.asks:
+        rest += (f"If not, this is {_titles(j.asks[:2])}.",)
+    first, second = (computation.title for computation in j.computations)
+    return Statement(
+        f"The advantages match {first} up to step {before} and {second} from step"
+        f" {step} on",
+        rest,
+    )
+
+
+def _matches(j: Judgement) -> str:
+    """The bug, or the first computation and those that give the same numbers."""
+    if j.suspect is not None:
+        return f"The advantages match {j.suspect.record.phrase}"
+    first, ruler = j.computations[0], j.candidates.ruler
+    sentence = f"The advantages match {first.title}"
+    if details := first.details + _other_details(j.computations):
+        sentence += f" ({details})"
+    usual = [
+        c.title
+        for c in j.computations
+        if (c.baseline, c.scale, "") in NAMED and c.over in ("", "tokens")
+    ]
+    titles = [t for t in dict.fromkeys(usual) if t != first.title][:3]
+    if titles:
+        sentence += f", or {' or '.join(titles)}, which gives the same numbers here"
+    rounding = {
+        SCORES: "float32 rounding",
+        WRITTEN: f"rounding ({ruler.advantage.words})",
+        REWARDS: f"the rewards' rounding ({ruler.reward.words})",
+    }
+    return sentence + (f", within {rounding[j.level]}" if j.level in rounding else "")
+
+
+def _other_details(computations: Sequence[Computation]) -> str:
+    """That another ddof or eps of the first computation fits too, or ""."""
+    first = computations[0]
+    same = [c for c in computations if c.title == first.title]
+    same = [c for c in same if c.eps_at == first.eps_at]
+    several = [n for n in ("ddof", "eps") if len({getattr(c, n) for c in same}) > 1]
+    return f"; other {' and '.join(several)} fit too" if several else ""
+
+
+def _titles(bugs: Sequence[Suspect]) -> str:
+    return " or ".join(s.record.title for s in bugs)
+
+
+def _condition(asks: Sequence[Suspect], named: str = "") -> str:
+    """ "If you asked for GRPO, this is Whole batch." """
+    titles = [(Computation.of(s.settings).title, s.record.title) for s in asks[:3]]
+    parts = [f"asked for {t}, this is {b}" for t, b in titles if t != named]
+    return f"If you {'; if you '.join(parts)}." if parts else ""
+
+
+def _means(column: str, columns: Columns, counting: bool = False) -> str:
+    """ "`response_length` counts the tokens of a response"; `counting`, which rows
+    count."""
+    role, named = named_as(column, columns, counting)
+    meaning = "rejected length" if counting and role == "length" else role
+    says = SAYS.get(meaning, "means what its name says")
+    decides = ", and is to decide which rows count" if counting else ""
+    return f"`{named}` {says}{decides}"
+
+
+def named_as(column: str, columns: Columns, counting: bool) -> tuple[str, str]:
+    """The role of a log that a column was made of, and the log's name for it."""
+    roles = [r for r in ROLES.get(column, ()) if counting or r not in REJECTS]
+    role = next((r for r in roles if r in columns), column)
+    return role, columns.get(role, role)
+
+
+def _suspect(j: Judgement, s: Suspect, columns: Columns) -> Statement:
+    record = s.record
+    column = suspects.telling_columns(record)[0]
+    counting = record.stage in suspects.HOW_ROWS_COUNT
+    means = _means(column, columns, counting)
+    if j.verdict == "asks" and (counting or record.proof == "column"):
+        return Statement(
+            f"If {means}, these advantages match {record.title}",
+            confirm=Confirm(column, *named_as(column, columns, counting), counting),
+        )
+    inside = [record.title, Computation.of(s.settings).title]
+    inside += [f"group size {s.group_size}"] if s.group_size else []
+    first = f"{_matches(j)} ({', '.join(inside)}){_how_many(j)}"
+    rest = _how_far(j)
+    if j.verdict == "suspect":
+        return Statement(first, (*rest, f"This holds if {means}."))
+    more = f" (or {_titles(j.asks[1:3])})" if len(j.asks) > 1 else ""
+    question = f"Is it what was configured? If not, this is {record.title}{more}."
+    if j.candidates.declaration.decides:
+        more_rows = "More steps, or more digits, would show it."
+        return Statement(first, (*rest, question, more_rows))
+    return Statement(first, (*rest, question), "declare what was")
+
+
+def _how_many(j: Judgement) -> str:
+    """The steps that a bug is on, and those that are right; "" for none."""
+    frame = j.frame
+    off = int(frame["verdict"].isin(OFF).sum())
+    if not off:
+        return ""
+    correct = int(frame["verdict"].eq("correct").sum())
+    others = counted(correct, "other")
+    also = f" and the correct computation on {others}" if correct else ""
+    return f" on {off:,} of {counted(len(frame), 'step')}{also}"
+
+
+def _how_far(j: Judgement) -> tuple[str, ...]:
+    """How far the steps that are off are from the correct advantages."""
+    off = j.frame[j.frame["verdict"].isin(OFF)]
+    if not len(off):
+        return ()
+    largest = off["correct_residual"].replace(np.inf, np.nan).max()
+    first = off.iloc[0]
+    return (
+        f"The correct advantages differ by up to {short(float(largest), 4)}; the first"
+        f" of these steps is {first['step']}, where row {first['row']} differs most.",
+    )
+
+
+def ties_of(j: Judgement) -> dict[str, str]:
+    """What fits equally well: its name -> what it is, and why the log cannot tell."""
+    same = "It gives the same numbers on every step of this log."
+    ties = {
+        b.name: f"{b.title}: {same} Only {b.would_tell} can tell them apart."
+        for b in map(bug, j.ties)
+    }
+    computations = j.computations if j.change is None else ()
+    ties |= {c.estimator: f"{c.title}: {same}" for c in computations}
+    ties.pop(j.estimator, None)
+    return ties
+
+
+def near_words(near: NearMiss | None) -> str:
+    """What comes nearest, or ""."""
+    if near is None:
+        return ""
+    title = near.computation.title
+    if near.is_turned:
+        return (
+            f"Near miss: {title} fits with the opposite sign. Check the sign of the"
+            " loss, or of the column."
+        )
+    sentence = f"Near miss: {title} fits {near.fitting:,} of the {near.rows:,} rows."
+    if near.is_tail:
+        sentence += (
+            " Only the last rows of each step miss. A tail is often a smaller batch, or"
+            " padding: log it as a step of its own, or leave it out."
+        )
+    return sentence
