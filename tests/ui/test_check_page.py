@@ -105,7 +105,10 @@ def test_declared_settings_change_the_verdict(page):
     paste(page, log)
     assert "✓" not in page.text
     assert "The advantages match Dr. GRPO, if that is what you wanted." in page.text
-    assert "If you asked for GRPO, this is Swapped scale." in page.text
+    assert (
+        "Had the run been configured as GRPO, these numbers would be those of the bug"
+        " Swapped scale." in page.text
+    )
     page.put("check-declared", "estimator=grpo, scale=group")
     assert "◇ Not what was declared" in page.text
     page.put("check-declared", "scale=grup")

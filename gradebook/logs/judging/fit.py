@@ -25,6 +25,9 @@ NEAR = 0.1
 FLOAT32 = 4 * 2.0**-24
 """Relative rounding of a float32 score and of a mean over such scores."""
 
+SAME = 2.0**-40
+"""A float64 mean of equal scores is off by less, relative to their size."""
+
 MOST_FLOAT32 = 0.25
 """Rounding of scores never explains more than this."""
 
@@ -174,12 +177,14 @@ class Ruler:
         return (exact | (np.bincount(group, reward != first) == 0))[group]
 
     def score_slack(self, computed: Numbers) -> np.ndarray:
-        """float64 [R] what float32 scores may lose."""
+        """float64 [R] what float32 scores may lose; 0 where a score equals its
+        baseline, for what divides their distance then has nothing to magnify."""
         with np.errstate(all="ignore"):
             sizes = np.abs(self.steps.reward) + np.abs(computed.baseline)
             slack = FLOAT32 * sizes
             slack *= np.maximum(self.size - 1, 1) / np.abs(computed.scale)
-        rounded = np.isfinite(slack) & ~self.exact_scores
+        apart = np.abs(self.steps.reward - computed.baseline) > SAME * sizes
+        rounded = np.isfinite(slack) & ~self.exact_scores & apart
         return np.where(rounded, np.minimum(slack, MOST_FLOAT32), 0)
 
     def reward_slack(self, computed: Numbers) -> np.ndarray:

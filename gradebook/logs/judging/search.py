@@ -16,7 +16,7 @@ from gradebook.core.lazy_pandas import pd
 from gradebook.core.vocabulary import SCALES
 from gradebook.logs.judging import space
 from gradebook.logs.judging import suspects as bugs
-from gradebook.logs.judging.computation import Computation, View, plainness
+from gradebook.logs.judging.computation import Computation, plainness
 from gradebook.logs.judging.declaration import Declaration
 from gradebook.logs.judging.fit import NONE, REWARDS, WRITTEN, Fit, Ruler, distance
 from gradebook.logs.judging.space import Runs
@@ -28,9 +28,6 @@ SAMPLE = 1_024
 
 KEPT = 16
 """So many candidates that fit the sample are computed for a large log."""
-
-CLIPS = (20.0, 10.0, 5.0, 1.0)
-"""Reward clips, tried where a reward lies beyond them."""
 
 Tick = Callable[[], object]
 
@@ -79,17 +76,10 @@ class Candidates:
 def views(steps: LoggedSteps, declaration: Declaration) -> Iterator[Runs]:
     """The runs for each way that computations may see the rows, the usual ways
     first."""
-    ways = [(view, declared_clip(declaration)) for view in space.groupings(steps)]
-    if declared_clip(declaration) is None:
-        largest = float(np.abs(steps.reward).max(initial=0))
-        ways += [(View(), clip) for clip in CLIPS if largest > clip]
+    clip = declaration.settings.get("reward_clip")
     counting = _counting(steps, declaration)
-    for (view, clip), (ended, all_rows) in product(ways, counting):
+    for view, (ended, all_rows) in product(space.groupings(steps), counting):
         yield Runs(steps, replace(view, all_rows=all_rows), ended, clip)
-
-
-def declared_clip(declaration: Declaration) -> float | None:
-    return declaration.settings.get("reward_clip")
 
 
 FLAGGED, ENDED, ALL = (False, False), (True, False), (False, True)
@@ -167,8 +157,7 @@ def _fitting(
     left = ~quiet(ruler.steps)
     for runs in views(ruler.steps, declaration):
         candidates.tick()
-        is_usual = not runs.view.regroups and runs.clip == declared_clip(declaration)
-        if not left.any() and not is_usual:
+        if not left.any() and runs.view.regroups:
             break
         _try_view(ruler, candidates, runs, only, fits)
         for near in fits.values():

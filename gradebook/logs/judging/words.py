@@ -251,10 +251,15 @@ def _titles(bugs: Sequence[Suspect]) -> str:
 
 
 def _condition(asks: Sequence[Suspect], named: str = "") -> str:
-    """ "If you asked for GRPO, this is Whole batch." """
+    """ "Had the run been configured as GRPO, these numbers would be those of the bug
+    Whole batch.", or "" without another computation than the one that is `named`."""
     titles = [(Computation.of(s.settings).title, s.record.title) for s in asks[:3]]
-    parts = [f"asked for {t}, this is {b}" for t, b in titles if t != named]
-    return f"If you {'; if you '.join(parts)}." if parts else ""
+    parts = [
+        f"been configured as {title}, these numbers would be those of the bug {name}"
+        for title, name in titles
+        if title != named
+    ]
+    return f"Had the run {'; had it '.join(parts)}." if parts else ""
 
 
 def _means(column: str, columns: Columns, counting: bool = False) -> str:
