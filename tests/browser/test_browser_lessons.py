@@ -8,7 +8,7 @@ from playwright.sync_api import expect
 import gradebook
 
 BUG = "partial_groups"
-HOME = "One unfinished answer can turn three right ones into mistakes."
+HOME = "One unfinished answer can make training punish three right ones."
 TITLE = gradebook.load(BUG).title
 TASKS = gradebook.load(BUG).challenges
 

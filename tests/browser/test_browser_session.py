@@ -10,7 +10,7 @@ CONNECTED = (
     "[data-testid='stApp'][data-test-connection-state='CONNECTED']"
     "[data-test-script-state='notRunning']"
 )
-HOME = "One unfinished answer can turn three right ones into mistakes."
+HOME = "One unfinished answer can make training punish three right ones."
 CASE = "partial_groups?v=1&s=partial_groups"
 
 
