@@ -296,7 +296,7 @@ def _suspect(j: Judgement, s: Suspect, columns: Columns) -> Statement:
     if j.verdict == "suspect":
         return Statement(first, (*rest, f"This holds if {means}."))
     more = f" (or {_titles(j.asks[1:3])})" if len(j.asks) > 1 else ""
-    question = f"Is it what was configured? If not, this is {record.title}{more}."
+    question = f"Was this computation configured? If not, it is {record.title}{more}."
     if j.candidates.declaration.decides:
         more_rows = "More steps, or more digits, would show it."
         return Statement(first, (*rest, question, more_rows))
