@@ -36,12 +36,16 @@ def failures(text, engine):
         gradient = trace(settings, logp=logp.detach(), **inputs).gradient
         return (gradient * logp).sum()
 
+    def token_advantages(settings, **inputs):
+        return trace(settings, **inputs).token_advantage
+
     def advantages(settings, **inputs):
         return trace(settings, **inputs).advantage
 
     module = sys.modules["generated"] = types.ModuleType("generated")
     exec(compile(text, "generated.py", "exec"), vars(module))
-    adapter = loss if hasattr(module, "loss") else advantages
+    adapters = (loss, token_advantages, advantages)
+    adapter = next(a for a in adapters if hasattr(module, a.__name__))
     setattr(module, adapter.__name__, adapter)
     sentences = []
     for name, test in [*vars(module).items()]:

@@ -8,7 +8,7 @@ from dataclasses import replace
 import gradebook
 from gradebook.analysis.comparison import compared
 from gradebook.cases.state import start
-from gradebook.cases.table import Table
+from gradebook.cases.table import LISTS, Table
 from gradebook.core.errors import GradebookError
 from gradebook.core.settings import CHOICES
 
@@ -64,7 +64,9 @@ def random_cell(chance, table, row, name):
         return chance.choice("ABCD")
     if name == "reward":
         return f"{chance.uniform(-9, 9):.2f}"
-    if name in ("logp", "ref_logp"):
+    if name in ("extent", "generation"):
+        return "0"
+    if name in LISTS:
         tokens = (chance.uniform(-3, 0) for _ in range(table.width))
         return " ".join(f"{token:.3f}" for token in tokens)
     return "5" if name == "steps" else str(row % 6)
