@@ -6,15 +6,16 @@ What a lead says about a case stands in its scenario file, in the table
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import zip_longest
+from typing import Annotated
 
 from gradebook.bugs import BUGS
 from gradebook.cases import reports
 from gradebook.cases import scenario as cases
 from gradebook.cases.link import encode
 from gradebook.cases.scenario import Scenario, load
-from gradebook.cases.schema import Lesson
+from gradebook.cases.schema import BugName, Lesson, Part, Whole, between, read_part
 from gradebook.cases.state import start
 from gradebook.core.errors import refuse
 from gradebook.training.study import KINDS
@@ -104,15 +105,45 @@ HOUR, OWN = "The hour", "Bugs that I choose"
 """The plan that the scenario files describe, and the lead's own choice."""
 
 
+@dataclass(frozen=True)
+class Named(Part):
+    """A plan with a title, and the minutes that it is made for."""
+
+    title: str
+    minutes: Whole
+    bugs: Annotated[tuple[BugName, ...], between(1)]
+
+
+@dataclass(frozen=True)
+class Shelf(Part):
+    """The file of the plans that have a title."""
+
+    plan: Annotated[tuple[Named, ...], between(1)]
+
+
+@cache
+def named() -> tuple[Named, ...]:
+    """The plans of scenarios/session/plans.toml. Raises GradebookError with file and
+    key."""
+    return read_part(Shelf, cases.FOLDER / "session" / "plans.toml").plan
+
+
+def minutes_of(title: str) -> int:
+    """How long the plan of this title is made for."""
+    return next((plan.minutes for plan in named() if plan.title == title), MINUTES)
+
+
 @lru_cache
 def shelf() -> dict[str, tuple[str, ...]]:
     """The plans by title, each with its bugs in teaching order: the hour first, then
-    each trainer and each stage with two bugs or more."""
+    those that have a title of their own, then each trainer and each stage with two
+    bugs or more."""
     trainers, stages = cases.by_trainer(), cases.by_stage()
-    named = {f"Trainer: {name}": bugs for name, bugs in trainers.items()}
-    named |= {f"Stage: {name}": bugs for name, bugs in stages.items()}
+    groups = {f"Trainer: {name}": bugs for name, bugs in trainers.items()}
+    groups |= {f"Stage: {name}": bugs for name, bugs in stages.items()}
     plans = {HOUR: tuple(dict.fromkeys(step.bug for step in _of_the_hour()))}
-    return plans | {title: bugs for title, bugs in named.items() if len(bugs) > 1}
+    plans |= {plan.title: plan.bugs for plan in named()}
+    return plans | {title: bugs for title, bugs in groups.items() if len(bugs) > 1}
 
 
 def plan(bugs: Sequence[str] = (), minutes: int = MINUTES) -> tuple[Step, ...]:

@@ -63,6 +63,19 @@ def test_the_shelf_has_the_hour_first_then_trainers_and_stages():
     assert {record.stage for record in records} == {"group"}
 
 
+def test_a_titled_plan_fills_the_minutes_that_it_is_made_for():
+    assert {named.title: named.minutes for named in plans.named()} == {
+        "The loss": 45,
+        "Agents and tools": 30,
+    }
+    for named in plans.named():
+        assert plans.minutes_of(named.title) == named.minutes
+        steps = plan(plans.shelf()[named.title], named.minutes)
+        assert lasts(steps) == named.minutes
+        assert {step.bug for step in steps[1:-1]} == {*named.bugs}
+    assert plans.minutes_of(plans.HOUR) == 60
+
+
 def test_too_little_time_is_said():
     # Four minutes to open, five to close, three for each bug.
     bugs = ["partial_groups", "rejected_rows"]

@@ -6,7 +6,16 @@ from typing import Any
 import streamlit as st
 
 from gradebook.cases.scenario import load
-from gradebook.classroom.plan import HOUR, MINUTES, OWN, Step, plan, query, shelf
+from gradebook.classroom.plan import (
+    HOUR,
+    MINUTES,
+    OWN,
+    Step,
+    minutes_of,
+    plan,
+    query,
+    shelf,
+)
 from gradebook.core.errors import GradebookError
 from gradebook.core.formatting import counted
 from gradebook.ui import keys
@@ -21,7 +30,14 @@ def plans() -> None:
     """The choice of a plan, and its steps. The address holds the choice."""
     keep: dict[str, Any] = {"bind": "query-params", "persist_state": "session"}
     with st.container(horizontal=True, key="plan-choice"):
-        st.selectbox("Plan", [*shelf(), OWN], key="plan", width=260, **keep)
+        st.selectbox(
+            "Plan",
+            [*shelf(), OWN],
+            key="plan",
+            width=260,
+            on_change=lambda: keys.show("minutes", minutes_of(keys.widget("plan"))),
+            **keep,
+        )
         st.number_input(
             "Minutes", 1, 480, MINUTES, step=5, key="minutes", width=140, **keep
         )
