@@ -92,8 +92,8 @@ class Trace:
     >>> trace = run(CORRECT, Batch(prompt=[0, 0, 1], reward=[1, 3, 8]))
     >>> trace.group.tolist(), trace.baseline.tolist()
     ([0, 0, 1], [2.0, 2.0, 8.0])
-    >>> trace.token_advantage.tolist()
-    [[-0.7070567837...], [0.7070567837...], [0.0]]
+    >>> trace.token_advantage.round(decimals=3).tolist()
+    [[-0.707], [0.707], [0.0]]
     """
 
     score: Tensor  # float [R]

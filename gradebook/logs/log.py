@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from gradebook.bugs import BUGS
 from gradebook.cases.scenario import bug
+from gradebook.core.batch import LOG_PROBABILITIES
 from gradebook.core.columns import number
 from gradebook.core.errors import GradebookError, refuse
 from gradebook.core.formatting import counted
@@ -277,12 +278,18 @@ def _unchecked(has: frozenset[str]) -> tuple[str, list[str]]:
     """One line that names the columns that would let more be checked; the list."""
     bugs = map(bug, BUGS)
     unchecked = [b for b in bugs if not (b.in_advantages and can_show(b, has))]
-    no_trace = "It leaves no trace in advantages; that"
     lines = [
-        f"Not checked: {b.title}. {'That' if b.in_advantages else no_trace} needs"
-        f" {b.tells}."
+        f"Not checked: {b.title}. That needs {b.tells}."
         for b in unchecked
+        if b.in_advantages
     ]
+    silent = ", ".join(b.title for b in unchecked if not b.in_advantages)
+    if silent:
+        lines.append(
+            f"Not checked: {silent}. They leave no trace in a log's advantages. What"
+            f" tells them is in a step's loss and in columns by token:"
+            f" {', '.join(LOG_PROBABILITIES)}, value. The page of each says which."
+        )
     telling = (telling_columns(b) for b in unchecked if b.in_advantages)
     missing = dict.fromkeys(c for columns in telling for c in columns if c not in has)
     names = ", ".join(missing)

@@ -304,7 +304,9 @@ def test_the_check_knows_both(told):
     assert "a mean over distinct rewards" in sentence
     verdict, bug, _, *notes = told["padded_loss"]["check"]
     assert (verdict, bug) == ("correct", "")
-    assert any("Not checked: Padded loss" in note for note in notes)
+    silent = [note for note in notes if "leave no trace" in note]
+    assert len(silent) == 1 and silent[0].startswith("Not checked: ")
+    assert "Padded loss" in silent[0]
 
 
 def test_plans_links_pages_home_and_sandbox_have_both(told):
