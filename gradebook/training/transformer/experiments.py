@@ -118,8 +118,8 @@ class Experiment(Part):
         conditions, settings = more
         return Arm(
             engine=engine,
-            settings=Settings(**self.settings | settings),
-            conditions=Conditions(**self.conditions | conditions),
+            settings=Settings(**{**self.settings, **settings}),
+            conditions=Conditions(**{**self.conditions, **conditions}),
             rollouts=self.rollouts,
         )
 

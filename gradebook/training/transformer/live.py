@@ -1,6 +1,6 @@
 """Both engines of a bug trained while one watches, from the shipped weights."""
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from functools import cache
 
 from gradebook.training.transformer import model
@@ -22,7 +22,7 @@ def size() -> str:
     return f"{count:,} parameters, {len(SHIPPED_SEEDS)} seeds"
 
 
-def live(bug: str, dose: str) -> Iterator[Pair]:
+def live(bug: str, dose: str) -> Generator[Pair, None, Pair]:
     """Yields both curves as they grow, with the words at every point, and returns them
     when they are whole. Raises GradebookError for an unknown bug or dose."""
     its = experiment(bug)

@@ -78,8 +78,8 @@ def home() -> None:
         download("The map as SVG", "gradebook-map.svg", drawing, type="tertiary")
         if progress.guesses:
             clear = partial(drafts.PROGRESS.put, drafts.Progress())
-            label, about = "Start over", "Hides every answer again."
-            st.button(label, "start-over", about, on_click=clear, type="tertiary")
+            label, hint = "Start over", "Hides every answer again."
+            st.button(label, "start-over", hint, on_click=clear, type="tertiary")
     st.markdown("What you type stays on the server that runs this page.")
 
 
