@@ -1,7 +1,7 @@
 """TOML file -> Scenario -> Batch. A file is read whole, or refused with a
 GradebookError that has its file, key, row and what is wrong."""
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any
@@ -106,12 +106,12 @@ class Scenario(Tracked, Case):
     claim: str
     story: str
     lesson: str
-    focus: schema.Whole
+    focus: schema.Whole = field()  # without the default that other cases have
     prediction: parts.Prediction
     expected: parts.Expected
     affected: parts.Affected
     rule: str
-    controls: Annotated[tuple[Control, ...], schema.between(1)]
+    controls: Annotated[tuple[Control, ...], schema.between(1)] = field()
     telltale: parts.Telltale
     record: parts.Record
     dispute: parts.Dispute | None = None

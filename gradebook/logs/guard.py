@@ -24,7 +24,7 @@ from gradebook.logs.judging.judge import judge
 from gradebook.logs.judging.search import quiet, search
 from gradebook.logs.judging.words import statement_of
 from gradebook.logs.logged_steps import to_logged
-from gradebook.logs.recorder import StepRows, step_rows
+from gradebook.logs.recorder import RecordedStep, recorded_step
 
 KEPT = 3
 """So many readings that fitted the steps before are tried first."""
@@ -118,7 +118,7 @@ class Guard:
         if self.finding is not None:
             return self.finding
         try:
-            rows = step_rows(step, columns)
+            rows = recorded_step(step, columns)
             self.finding = self._judged(rows) if rows.rows else None
         except Exception as error:
             if self.action == "raise":
@@ -139,7 +139,7 @@ class Guard:
             warnings.warn(str(self.finding), RuntimeWarning, stacklevel=2)
         return self.finding
 
-    def _judged(self, rows: StepRows) -> Finding | None:
+    def _judged(self, rows: RecordedStep) -> Finding | None:
         """What is wrong with a step, if anything is that a guard acts on."""
         # A row without a reward is not scored.
         reward = np.nan_to_num(rows.columns["reward"])

@@ -51,7 +51,7 @@ class StreamFacts(BaseModel):
 
 
 class StepFacts(BaseModel):
-    """What a batch of a stream says of itself; see `StepRows`."""
+    """What a batch of a stream says of itself; see `RecordedStep`."""
 
     step: int
     written: int
@@ -59,7 +59,7 @@ class StepFacts(BaseModel):
 
 
 @dataclass(frozen=True, eq=False)
-class StepRows:
+class RecordedStep:
     """The rows of one training step as columns, arrays [R], step too; a reward that
     is missing is NaN. `by_token`: some row's tokens have different advantages, and
     it has their mean. `types`: name -> the float type that the trainer handed over.
@@ -147,7 +147,7 @@ class Recorder(AbstractContextManager["Recorder"]):
         with self._going_on(step):
             if self._closed:
                 raise refuse("an open recorder", "a closed one", "step")
-            self._write(step_rows(step, columns))
+            self._write(recorded_step(step, columns))
 
     def close(self) -> None:
         """Ends the recording."""
@@ -158,7 +158,7 @@ class Recorder(AbstractContextManager["Recorder"]):
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _write(self, rows: StepRows) -> None:
+    def _write(self, rows: RecordedStep) -> None:
         """To a new stream where columns are others, or the last write failed."""
         import pyarrow as pa  # a guard does without
 
@@ -218,21 +218,13 @@ class Recorder(AbstractContextManager["Recorder"]):
                 warnings.warn(text, RuntimeWarning, stacklevel=4)
 
 
-def step_rows(step: Any, arguments: Mapping[str, Any]) -> StepRows:
+def recorded_step(step: Any, arguments: Mapping[str, Any]) -> RecordedStep:
     """What a trainer handed over for one step. Raises GradebookError naming the
     argument and the row."""
     whole = isinstance(step, Integral) and not isinstance(step, bool)
     if not whole or abs(int(step)) >= 2**53:
         raise refuse("a whole number below 2**53", step, "step")
-    cells = {name: cell for name, cell in arguments.items() if cell is not None}
-    for name in cells:
-        choice(name, COLUMNS, name)
-    for name in ("prompt", "reward", "advantage"):
-        if name not in cells:
-            raise GradebookError(key=name, expected="a value per row", found="nothing")
-    if "mask" in cells and "length" in cells:
-        raise GradebookError(key="length", expected="a mask or lengths", found="both")
-    types = {}
+    cells, types = _arguments(arguments), {}
     for name in ("reward", "advantage"):
         cells[name], types[name] = _floats(name, cells[name])
     cells = {"reward": cells["reward"]} | cells  # the first to be wrong
@@ -249,16 +241,35 @@ def step_rows(step: Any, arguments: Mapping[str, Any]) -> StepRows:
     columns = {name: read_cells(name, cell, rows) for name, cell in cells.items()}
     reward = columns["reward"]
     refuse_rows("reward", reward.isinf(), reward, "a finite number, NaN or None")
-    arrays = {name: np.asarray(column) for name, column in columns.items()}
-    for name, array in arrays.items():
-        if array.dtype == object:  # half characters stand in no file
-            texts = [t.encode("utf-8", "backslashreplace").decode() for t in array]
-            arrays[name] = np.array(texts, dtype=object)
+    arrays = {name: _array(column) for name, column in columns.items()}
     missing = np.isnan(arrays["reward"])
     if missing.any():
         arrays["scored"] = arrays.get("scored", True) & ~missing
     arrays["step"] = np.full(rows, int(step))
-    return StepRows(int(step), arrays, by_token, types)
+    return RecordedStep(int(step), arrays, by_token, types)
+
+
+def _arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments that were given. Raises GradebookError if one is unknown, one is
+    missing, or two contradict each other."""
+    cells = {name: cell for name, cell in arguments.items() if cell is not None}
+    for name in cells:
+        choice(name, COLUMNS, name)
+    for name in ("prompt", "reward", "advantage"):
+        if name not in cells:
+            raise GradebookError(key=name, expected="a value per row", found="nothing")
+    if "mask" in cells and "length" in cells:
+        raise GradebookError(key="length", expected="a mask or lengths", found="both")
+    return cells
+
+
+def _array(column: Any) -> np.ndarray:
+    """A column as a file holds it: half characters stand in no file."""
+    array = np.asarray(column)
+    if array.dtype == object:
+        texts = [text.encode("utf-8", "backslashreplace").decode() for text in array]
+        array = np.array(texts, dtype=object)
+    return array
 
 
 def _floats(key: str, value: Any) -> tuple[Tensor, Any]:

@@ -166,47 +166,82 @@ def recording(paths: Iterable[str | Path | Source] | str | Path) -> Recording | 
     ((0,), ['correct'])
     """
     files = sources([paths] if isinstance(paths, (str, Path)) else paths)
-    problems: list[str] = []
-    for folder in dict.fromkeys(source.path.parent for source in files if source.path):
-        for note in sorted(folder.glob("problems-rank*.txt")):
-            lines = note.read_text("utf-8", "replace").splitlines()
-            problems += lines or [f"{note.name}: empty, as on a full disk"]
+    problems = _noted(files)
     parts: list[dict[str, Any]] = []
     declared: Mapping[str, Any] | None = None
     types: dict[str, str] = {}
     columns: tuple[str, ...] = ()
     for source in files:
-        name = Path(source.name).name
-        if source.kind != "recording":
-            problems.append(f"{name}: not of the recording")
+        stream = _stream(source, problems)
+        if stream is None:
             continue
-        try:
-            schema, batches, cut = _batches(source)
-            facts = StreamFacts.model_validate_json(schema.metadata[KEY.encode()])
-            steps = [StepFacts.model_validate_json(meta[KEY]) for _, meta in batches]
-            names = tuple(name for name in schema.names if name in KNOWN)
-        except GradebookError:
-            raise
-        except Exception:  # as varied as the damage
-            problems.append(f"{name}: damaged, or its first step is cut off")
-            continue
-        if cut:
-            text = f"{name}: cut off behind its first {len(batches)} steps"
-            problems.append(f"{text} (the run was killed, or is writing now)")
+        facts = stream.facts
         for key, expected in (("format", FORMAT), ("declared", declared)):
             if expected not in (None, value := getattr(facts, key)):
                 raise refuse(f"{expected}", value, key).inside(source.name)
-        columns = names if declared is None else tuple(n for n in columns if n in names)
+        if declared is None:
+            columns = stream.columns
+        else:
+            columns = tuple(name for name in columns if name in stream.columns)
         declared = facts.declared
         for column, kind in facts.types.items():
             types[column] = max(kind, types.get(column, kind), key=FLOATS.index)
-        stream = facts.model_dump(include={*PROCESS}) | {"source": source}
-        for number, (step, (batch, _)) in enumerate(zip(steps, batches)):
-            place = {"batch": number, "rows": batch.num_rows}
-            parts.append(stream | step.model_dump() | place)
+        parts += stream.parts(source)
     if declared is None:
         return None
     return Recording(_latest(parts), declared, types, columns, tuple(problems))
+
+
+@dataclass(frozen=True)
+class _Stream:
+    """A file of a recording: what it says of itself, and of each step that is whole."""
+
+    facts: StreamFacts
+    steps: list[StepFacts]
+    rows: list[int]
+    columns: tuple[str, ...]
+
+    def parts(self, source: Source) -> Iterator[dict[str, Any]]:
+        """A part for each step: of which process and step, and where its rows are."""
+        process = self.facts.model_dump(include={*PROCESS}) | {"source": source}
+        for number, (step, rows) in enumerate(zip(self.steps, self.rows)):
+            yield process | step.model_dump() | {"batch": number, "rows": rows}
+
+
+def _stream(source: Source, problems: list[str]) -> _Stream | None:
+    """A file, or None if nothing of it can be read; adds what is wrong to the
+    problems. Raises GradebookError for compressed batches."""
+    name = Path(source.name).name
+    if source.kind != "recording":
+        problems.append(f"{name}: not of the recording")
+        return None
+    try:
+        schema, batches, cut = _batches(source)
+        stream = _Stream(
+            StreamFacts.model_validate_json(schema.metadata[KEY.encode()]),
+            [StepFacts.model_validate_json(facts[KEY]) for _, facts in batches],
+            [batch.num_rows for batch, _ in batches],
+            tuple(column for column in schema.names if column in KNOWN),
+        )
+    except GradebookError:
+        raise
+    except Exception:  # as varied as the damage
+        problems.append(f"{name}: damaged, or its first step is cut off")
+        return None
+    if cut:
+        text = f"{name}: cut off behind its first {len(batches)} steps"
+        problems.append(f"{text} (the run was killed, or is writing now)")
+    return stream
+
+
+def _noted(files: Iterable[Source]) -> list[str]:
+    """What the recorders noted in the files' folders while they wrote."""
+    problems: list[str] = []
+    for folder in dict.fromkeys(source.path.parent for source in files if source.path):
+        for note in sorted(folder.glob("problems-rank*.txt")):
+            lines = note.read_text("utf-8", "replace").splitlines()
+            problems += lines or [f"{note.name}: empty, as on a full disk"]
+    return problems
 
 
 def _latest(batches: list[dict[str, Any]]) -> pd.DataFrame:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 
 import numpy as np
 
@@ -97,32 +98,56 @@ def layout_of(
     step = pd.factorize(sample["step"])[0]
     if len(sample) > SAMPLE_ROWS:
         sample = sample[step <= step[SAMPLE_ROWS]]
-    common = 0
-    if "prompt" in sample:  # what divides the rows with one prompt that follow
-        heads = np.flatnonzero(np.diff(_groups(sample), prepend=-1))
-        common = int(np.gcd.reduce(np.diff([*heads, len(sample)])))
-    sizes = [group_size]
+    common, sizes = _common_run(sample), [group_size]
     if not group_size and columns.by_place:
         # At last None: equal prompts are a group, of whatever size.
         sizes = [*_divisors(common), None]
         layout = replace(layout, group_size=sizes[0])
-    out = unscored(sample)
+    best, share = _best(sample, layout, sizes)
+    # Equal weights, and others, explain most groups of two.
+    shown = share == 1 and (best.group_size != 2 or best.why == SOLVED)
+    if settled or shown:
+        layout = best
+    notes = _notes(layout, names, sample, common, columns.by_place)
+    return replace(layout, notes=tuple(notes))
+
+
+def _common_run(sample: pd.DataFrame) -> int:
+    """What divides the number of rows in each run of rows with one prompt; 0 for a
+    log without prompts."""
+    if "prompt" not in sample:
+        return 0
+    heads = np.flatnonzero(np.diff(_groups(sample), prepend=-1))
+    return int(np.gcd.reduce(np.diff([*heads, len(sample)])))
+
+
+def _best(
+    sample: pd.DataFrame, layout: TrlLayout, sizes: Sequence[int | None]
+) -> tuple[TrlLayout, float]:
+    """Of the layouts with these group sizes, with and without a normalization of each
+    function, the one that explains the most rows, and their share; the layout itself
+    and 0 if the sample has nothing to compare."""
     advantage = np.array(sample.get("advantage", [np.nan] * len(sample)))
-    counts = ~out & np.isfinite(advantage)
-    if counts.any() and ("prompt" in sample or group_size):
-        ways = [None] if len(names) == 1 else [None, *EPS]
-        tries = [
-            scored
-            for size in sizes
-            for eps in ways
-            for scored in _tried(
-                sample, counts, replace(layout, group_size=size, normalized=eps)
-            )
-        ]
-        share, _, best = max(tries, key=lambda scored: scored[:2])
-        # Equal weights, and others, explain most groups of two.
-        shown = share == 1 and (best.group_size != 2 or best.why == SOLVED)
-        layout = best if settled or shown else layout
+    counts = ~unscored(sample) & np.isfinite(advantage)
+    if not counts.any() or ("prompt" not in sample and not layout.group_size):
+        return layout, 0.0
+    ways = [None] if len(layout.weights) == 1 else [None, *EPS]
+    tries: list[tuple[float, float, TrlLayout]] = []
+    for size, eps in product(sizes, ways):
+        layout_tried = replace(layout, group_size=size, normalized=eps)
+        tries += _tried(sample, counts, layout_tried)
+    share, _, best = max(tries, key=lambda scored: scored[:2])
+    return best, share
+
+
+def _notes(
+    layout: TrlLayout,
+    names: Sequence[str],
+    sample: pd.DataFrame,
+    common: int,
+    by_place: bool,
+) -> list[str]:
+    """What was taken for granted about the log, in sentences."""
     size, notes = layout.group_size, []
     if layout.training is not None:
         apart = counted(int((~layout.training).sum()), "row belongs", "rows belong")
@@ -142,19 +167,20 @@ def layout_of(
                 f" rows, set the group size to {common}, and grouping by fixed stride"
                 " is tested too"
             )
-    elif columns.by_place:
+    elif by_place:
         notes.append("groups are neighbouring rows with the same prompt")
-    if out.any():
+    without = unscored(sample)
+    if without.any():
         notes.append(
-            f"no reward at all: {int(out.sum())} of the {len(sample)} rows that were"
-            " looked at; such rows enter no statistic and have advantage 0"
+            f"no reward at all: {int(without.sum())} of the {len(sample)} rows that"
+            " were looked at; such rows enter no statistic and have advantage 0"
         )
     if layout.normalized:
         notes.append(
             "each function's rewards are normalized in their group before they are"
             " summed (normalize_then_sum); the weights are known up to a factor"
         )
-    return replace(layout, notes=tuple(notes))
+    return notes
 
 
 def _tried(
