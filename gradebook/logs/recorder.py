@@ -22,12 +22,12 @@ from pydantic import BaseModel
 from torch import Tensor
 
 from gradebook.core.batch import as_tensor, read_cells, refuse_rows
-from gradebook.core.columns import COLUMNS as OF_BATCH
+from gradebook.core.columns import COLUMNS
 from gradebook.core.errors import GradebookError, choice, refuse
 from gradebook.logs.judging.declaration import declaration_of
 
-COLUMNS = (
-    *(n for n, column in OF_BATCH.items() if n != "step" and column.kind != "list"),
+ARGUMENTS = (
+    *(n for n, column in COLUMNS.items() if n != "step" and column.kind != "list"),
     *("advantage", "length"),
 )
 """What `Recorder.step` and `Guard.step` take, beside the step's number."""
@@ -254,7 +254,7 @@ def _arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
     missing, or two contradict each other."""
     cells = {name: cell for name, cell in arguments.items() if cell is not None}
     for name in cells:
-        choice(name, COLUMNS, name)
+        choice(name, ARGUMENTS, name)
     for name in ("prompt", "reward", "advantage"):
         if name not in cells:
             raise GradebookError(key=name, expected="a value per row", found="nothing")

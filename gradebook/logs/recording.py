@@ -15,9 +15,16 @@ import pyarrow as pa
 from gradebook.core.errors import GradebookError, refuse, shown
 from gradebook.core.lazy_pandas import pd
 from gradebook.logs.read.files import Source, sources, to_frame
-from gradebook.logs.recorder import COLUMNS, FORMAT, KEY, Float, StepFacts, StreamFacts
+from gradebook.logs.recorder import (
+    ARGUMENTS,
+    FORMAT,
+    KEY,
+    Float,
+    StepFacts,
+    StreamFacts,
+)
 
-KNOWN = {"step", *COLUMNS} - {"mask"}
+KNOWN = {"step", *ARGUMENTS} - {"mask"}
 """Columns that a recorder writes."""
 FLOATS = get_args(Float)
 PROCESS = ("rank", "ranks", "session")

@@ -32,7 +32,7 @@ def newest() -> tuple[dict[str, Any], ...]:
     return tuple(x for x in measured() if x["version"] == last[x["package"]])
 
 
-COLUMNS = (
+SETTING_COLUMNS = (
     *("trainer", "package", "version", "file", "function", "setting", "reached"),
     *("default", "computes", "baseline", "scale", "ddof", "eps", "lone_row"),
     *("missing", "float_type", "ragged"),
@@ -49,7 +49,7 @@ def releases() -> "pandas.DataFrame":
     """
     import pandas
 
-    columns = {law: f"law_{law}" if law in COLUMNS else law for law in LAWS}
+    columns = {law: f"law_{law}" if law in SETTING_COLUMNS else law for law in LAWS}
     rows = [
         line
         | {columns[law]: word for law, word in line["laws"].items()}
@@ -57,7 +57,7 @@ def releases() -> "pandas.DataFrame":
         for line in measured()
     ]
     last = ("bugs", "license", "measured_on")
-    return pandas.DataFrame(rows)[[*COLUMNS, *columns.values(), *last]]
+    return pandas.DataFrame(rows)[[*SETTING_COLUMNS, *columns.values(), *last]]
 
 
 def numbers(version: str) -> list[int]:

@@ -295,7 +295,7 @@ def test_conversations_are_prompts():
 
 
 def test_every_column_of_a_batch_is_read_from_a_log_and_recorded():
-    assert {*COLUMNS} - {*recorder.COLUMNS} == {"logp", "ref_logp", "step"}
+    assert {*COLUMNS} - {*recorder.ARGUMENTS} == {"logp", "ref_logp", "step"}
 
 
 def test_a_frame_whose_columns_have_two_levels_is_named():

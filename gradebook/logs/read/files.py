@@ -41,7 +41,7 @@ LOOK = 200
 """So many rows are looked at to see what the columns are."""
 SOME_ROWS = 256
 """So many rows of a Parquet file are decoded at a time."""
-COLUMNS = 512
+MOST_COLUMNS = 512
 BINARY = (b"PAR1", b"PK\x03\x04", b"\x1f\x8b", b"\x80\x04", b"\xff\xfe", b"\xfe\xff")
 """How Parquet, zip, gzip, pickle and UTF-16 files begin."""
 
@@ -147,9 +147,9 @@ def read_rows(source: Source, choose: Choose) -> tuple[pd.DataFrame, Broken]:
 
 
 def few_columns(count: int) -> None:
-    """Raises GradebookError for more than COLUMNS."""
-    if count > COLUMNS:
-        raise refuse(f"at most {COLUMNS} columns", count)
+    """Raises GradebookError for more than MOST_COLUMNS."""
+    if count > MOST_COLUMNS:
+        raise refuse(f"at most {MOST_COLUMNS} columns", count)
 
 
 def unique(names: Sequence[object]) -> list[str]:
@@ -203,7 +203,7 @@ def _csv(source: Source, choose: Choose) -> tuple[pd.DataFrame, Broken]:
                 delimiter=mark, newlines_in_values=True, invalid_row_handler=skip
             ),
             convert_options=arrow.ConvertOptions(
-                column_types={f"f{i}": pa.string() for i in range(COLUMNS)},
+                column_types={f"f{i}": pa.string() for i in range(MOST_COLUMNS)},
                 null_values=[""],
                 strings_can_be_null=True,
             ),

@@ -3,6 +3,23 @@
 An edit does not run the page. The browser posts it to an address of this server, which
 answers with what the board shows next. When it is finished, the rest of the page
 follows in a run (`shortcuts`).
+
+Why the board does not set a component's value, which is Streamlit's own way:
+
+* A value starts a run, and a run costs more than the edit. On Partial groups (12 rows)
+  an edit through this endpoint took 11 ms of the server's CPU and 2.0 KB; together with
+  the run of the page's fragment that follows a finished edit, 26 ms and 9.5 KB.
+  (`tests/bench/page.py cost`, 2026-11-27, two busy cores.) A drag is one edit for each
+  answer, and a class of 30 shares one interpreter.
+* A value is a state, not a message: a browser sends the newest one, with every other
+  widget's, whenever anything runs. Two edits made while a run goes on would be one, and
+  an old one would come again. So edits have numbers here, and the answer's `ack` says
+  which were taken (ui/parts/channel.py).
+* A run draws the elements of the page again, while a hand moves a handle in one.
+
+What it costs: a draft is changed on the endpoint's thread while a page may be drawn, so
+it has a lock (cases/draft.py), and the endpoint is guarded like an upload
+(ui/security.py).
 """
 
 import json

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gradebook
-from gradebook.logs.recorder import COLUMNS, KEY
+from gradebook.logs.recorder import ARGUMENTS, KEY
 
 GOOD = {"prompt": [0, 0], "reward": [1.0, 0.0], "advantage": [0.5, -0.5]}
 ODD = (
@@ -45,7 +45,7 @@ ODD = (
 )
 columns = st.fixed_dictionaries(
     {},
-    optional={name: st.sampled_from(ODD) for name in (*COLUMNS, "rewards", "")},
+    optional={name: st.sampled_from(ODD) for name in (*ARGUMENTS, "rewards", "")},
 )
 
 
@@ -62,7 +62,7 @@ def test_an_argument_is_recorded_or_is_one_error_with_its_place(odd, step):
                     run = gradebook.recording(folder)
                     assert len(run.frame()) == len(given["reward"])
             except gradebook.GradebookError as error:
-                assert error.key in (*given, *COLUMNS, "step")
+                assert error.key in (*given, *ARGUMENTS, "step")
                 assert error.expected and error.found
             except gradebook.WrongAdvantages:
                 assert guard.finding is not None

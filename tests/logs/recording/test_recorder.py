@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from gradebook.core.errors import GradebookError
-from gradebook.logs.recorder import COLUMNS, Recorder
+from gradebook.logs.recorder import ARGUMENTS, Recorder
 from gradebook.logs.recording import recording
 
 ROWS = {"prompt": [0, 0], "reward": [1.0, 0.0], "advantage": [0.5, -0.5]}
@@ -136,7 +136,7 @@ BAD = [
     ("advantage", [[1.0, 2.0], [1.0]], 1, "shape [2], as in row 0"),
     ("mask", [[1, 2], [1, 1]], 0, "0 or 1 in every cell"),
     ("length", [-1, 2], 0, "0 or more"),
-    ("rewards", [1, 2], None, f"one of {', '.join(COLUMNS)}"),
+    ("rewards", [1, 2], None, f"one of {', '.join(ARGUMENTS)}"),
 ]
 
 
