@@ -36,13 +36,13 @@ engine/grouping.py | return is_first(batch.rollout_index, credited) | return cre
 engine/grouping.py | return enough & is_first(batch.prompt_index, enough) | return enough | engine/test_engine.py
 engine/advantages.py | (variance + 1e-8).sqrt() | (variance + 1e-4).sqrt() | engine/test_engine.py
 engine/advantages.py | divisor = (spread * spread + eps).sqrt() | divisor = spread + eps | engine/test_engine.py
-engine/loss.py | (gap.exp() - gap - 1) | (gap.exp() - gap) | engine/test_loss.py
+engine/loss.py | else gap.exp() - gap - 1 | else gap.exp() - gap | engine/test_loss.py
 engine/grouping.py | s.skip_flat == "training" and s.evaluation | s.skip_flat == "training" | engine/test_loss.py
 engine/loss.py | share = share * learns.sum(-1).clamp(min=1) | share = share * batch.mask.shape[-1] | engine/test_loss.py
 bugs/partial_groups.py | (batch.step_rows // size)[step] | (batch.step_rows // size + 1)[step] | bugs/test_bugs.py
 bugs/missing_parentheses.py | credited, score - baseline / scale | credited, (score - baseline) / scale | engine/test_golden.py
 bugs/padded_mean.py | (batch.step_rows * batch.width)[step] | (batch.step_rows * batch.width + 1)[step] | engine/test_golden.py
-bugs/double_normalization.py | (v.clamp(min=0).sqrt() + 1e-9) | (v.clamp(min=0).sqrt() + 1) | engine/test_engine.py
+bugs/double_normalization.py | (v.sqrt() + 1e-9) | (v.sqrt() + 1) | engine/test_engine.py
 bugs/__init__.py | drops=getattr(module, "DROPS", ()), | drops=(), | bugs/test_combinations.py
 cases/table.py | key=lambda header: int(header[1:]) | key=str | cases/test_table.py
 cases/edits.py | row=max(0, min(row, state.rows - 1)) | row=max(0, min(row, state.rows)) | cases/test_edits.py
@@ -62,7 +62,7 @@ training/study.py | if self.difference - self.half_width > 0: | if self.differen
 training/environments.py | stops[..., environment.solvable, -1].mean(-1) | stops[..., -1].mean(-1) | training/test_consequences.py
 training/environments.py | late = 2 * failure | late = failure | training/test_consequences.py
 training/train.py | .abs() <= math.log(REJECTED) | .abs() >= math.log(REJECTED) | training/test_consequences.py
-output/panels.py | sizes[-1] > SQUASHED * sizes[len(sizes) // 2] | sizes[-1] > SQUASHED * sizes[0] | output/test_figures.py
+output/axes.py | if sizes[-1] <= SQUASHED * typical: | if sizes[-1] <= SQUASHED * sizes[0]: | output/test_figures.py
 output/panels.py | math.copysign(math.log10(1 + abs(value)), value) | math.log10(1 + abs(value)) | output/test_figures.py
 output/csv_file.py | return FORMULA.sub | return re.compile("$^").sub | output/test_export.py
 output/rendering.py | text = json.dumps(value, ensure_ascii=False) | text = json.dumps(value) | output/test_export.py
@@ -88,7 +88,7 @@ classroom/room.py | if not LOOKED <= choice < MOST_CHOICES: | if not LOOKED <= c
 ui/parts/drafts.py | return case in self.hidden or case not in self.guesses | return case not in self.guesses | ui/test_drafts.py
 classroom/room.py | for name in room.revealed if name != question] | for name in room.revealed] | classroom/test_room.py
 ui/parts/words.py | return html.escape(str(text)) | return str(text) | ui/test_words.py
-ui/security.py | if length > MOST_BODY else None | if False else None | ui/test_security.py
+ui/security.py | if session else MOST_BODY): | if session else MOST_OF_SESSION): | ui/test_security.py
 ui/board/view.py | return [float(f"{x:.7g}") | return [float(f"{x:.2g}") | ui/test_board.py
 ui/parts/stages.py | zip(names, (maps.correct.tolist(), maps.faulty.tolist())) | zip(names, (maps.faulty.tolist(), maps.correct.tolist())) | ui/test_page_controls.py
 """
