@@ -280,11 +280,21 @@ class Visit:
         return [json.loads(chart.proto.spec) for chart in charts]
 
     def marks(self, panel=0):
-        """[correct, faulty]: the value marked on each row that has one."""
+        """[correct, faulty]: the value marked on each row that has one; where lines are
+        tokens, the sum of the row's marks."""
+        sides = self.board["panels"][panel]["engines"]
+        if "lines" in self.board:
+            return [self._summed(values) for values in sides]
         return [
-            {r: v for r, v in enumerate(values) if v is not None}
-            for values in self.board["panels"][panel]["engines"]
+            {r: v for r, v in enumerate(values) if v is not None} for values in sides
         ]
+
+    def _summed(self, values):
+        sums = {}
+        for (row, first, last, *_), value in zip(self.board["lines"], values):
+            if value is not None:
+                sums[row] = sums.get(row, 0) + value * (last - first + 1)
+        return dict(sorted(sums.items()))
 
 
 @pytest.fixture(scope="session")
@@ -307,7 +317,7 @@ def numbers():
         batch = gradebook.Batch(**columns, settings=settings)
         engines = (gradebook.CORRECT, gradebook.bug(scenario.bug).engine)
         traces = [gradebook.run(engine, batch) for engine in engines]
-        if scenario.telltale.kind == "push":
+        if scenario.lines != "row":
             return [[push(batch, trace).sum(-1).tolist() for trace in traces]]
         if scenario.telltale.kind != "gradient":
             return [[trace.advantage.tolist() for trace in traces]]

@@ -87,9 +87,9 @@ class Draft(Generic[C]):
         else:
             self.do(act, *values, gesture=edit.get("gesture"))
 
-    def select(self, row: int) -> None:
+    def select(self, row: int, token: int | None = None) -> None:
         with self.lock:
-            self.history.replace(edits.select(self.state, row))
+            self.history.replace(edits.select(self.state, row, token))
 
     def go(self, at: int) -> None:
         """The state number `at` of the history, or the nearest."""

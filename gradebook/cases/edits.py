@@ -9,7 +9,8 @@ from typing import Any
 
 from gradebook.cases.schema import check_index
 from gradebook.cases.state import State
-from gradebook.cases.table import WIDEST
+from gradebook.cases.table import LISTS, WIDEST
+from gradebook.core.columns import as_text, number, parts
 from gradebook.core.errors import GradebookError, choice, refuse
 from gradebook.core.formatting import counted
 from gradebook.core.settings import read_setting
@@ -30,6 +31,37 @@ def set_mask(state: State, row: int, start: int, stop: int, on: bool) -> State:
         raise refuse(tokens, f"{start} to {stop}", "mask", row)
     cells = {(row, f"t{t + 1}"): on for t in range(start, stop)}
     return replace(state, table=state.table.with_cells(cells))
+
+
+def set_tokens(
+    state: State, row: int, start: int, stop: int, column: str, value: str
+) -> State:
+    """Tokens `start` to `stop` - 1 of a row have another number in a column of lists.
+    Where the case drags several columns together by this one, the others move as far
+    as the first of the tokens does."""
+    _check_row(state, row)
+    lists = [name for name in state.table.columns if name in LISTS]
+    choice(column, lists, "column")
+    width = len(parts(state.table[column][row]))
+    if not 0 <= start < stop <= width:
+        raise refuse(f"tokens from 0 to {width}", f"{start} to {stop}", column, row)
+    cells = {}
+    try:
+        far = number(value) - number(parts(state.table[column][row])[start])
+    except GradebookError as error:
+        raise error.at(key=column, row=row) from None
+    drag = state.scenario.drag
+    for name in drag if column == drag[0] else (column,):
+        typed = parts(state.table[name][row])
+        for token in range(start, stop):
+            moved = as_text(round(number(typed[token]) + far, DIGITS))
+            typed[token] = value.strip() if name == column else moved
+        cells[row, name] = " ".join(typed)
+    return replace(state, table=state.table.with_cells(cells))
+
+
+DIGITS = 12
+"""Decimals of a number that moves along: no digits of binary fractions."""
 
 
 def add_row(state: State, row: int) -> State:
@@ -125,9 +157,14 @@ def show_every_column(state: State) -> State:
     return replace(state, table=state.table.with_every_column())
 
 
-def select(state: State, row: int) -> State:
-    """Selects a row, or the nearest one that exists."""
-    return replace(state, row=max(0, min(row, state.rows - 1)))
+def select(state: State, row: int, token: int | None = None) -> State:
+    """Selects a row, and a token of it, or the nearest ones that exist. Without a
+    token, the token in question."""
+    row = max(0, min(row, state.rows - 1))
+    if token is None:
+        token = state.scenario.token
+    token = max(0, min(token, state.table.width - 1))
+    return replace(state, row=row, token=token)
 
 
 def set_setting(state: State, name: str, typed: Any) -> State:
@@ -140,7 +177,7 @@ def _check_row(state: State, row: int) -> None:
     check_index("row", row, state.rows, "rows")
 
 
-TYPED = (set_cell, set_setting)
+TYPED = (set_cell, set_tokens, set_setting)
 """Acts with text that a person typed; its place stands before it."""
 MOVING = (add_row, remove_row, move_row, paste, replace_rows)
 """Acts after which a row's number may mean another row."""
@@ -149,17 +186,19 @@ KINDS: Mapping[str, tuple[type, ...]] = {
     "column": (str,),
     "text": (str,),
     "value": (str, bool),
+    "token": (int, type(None)),
 }
 """The types of what an edit holds besides whole numbers."""
 ACTS: Mapping[str, tuple[Callable[..., State] | None, list[str]]] = {
     "cell": (set_cell, ["row", "column", "value"]),
+    "tokens": (set_tokens, ["row", "start", "stop", "column", "value"]),
     "mask": (set_mask, ["row", "start", "stop", "value"]),
     "add": (add_row, ["row"]),
     "remove": (remove_row, ["row"]),
     "move": (move_row, ["row", "to"]),
     "paste": (paste, ["row", "column", "text"]),
     "replace": (replace_rows, ["text"]),
-    "select": (None, ["row"]),
+    "select": (None, ["row", "token"]),
     "go": (None, ["at"]),
     "undo": (None, []),
     "redo": (None, []),

@@ -41,7 +41,7 @@ RENAMED: Mapping[str, tuple[str, Mapping[str, str]]] = {
 }
 """Keys of links written before they were settings, with their values."""
 
-KEYS = ("v", "s", "open", "bugs", "row", *Settings().keys(), "t")
+KEYS = ("v", "s", "open", "bugs", "row", "token", *Settings().keys(), "t")
 """Every key that a link may have, in the order of a link."""
 
 
@@ -67,6 +67,7 @@ def encode(state: State, covered: bool) -> dict[str, str]:
 
 def _texts(state: State) -> dict[str, str]:
     texts = {"bugs": ".".join(state.bugs) or NO_BUG, "row": str(state.row)}
+    texts["token"] = str(state.token)
     for name, value in state.settings.items():
         texts[name] = str(int(value)) if name in FLAGS else as_text(value)
     return texts
@@ -126,6 +127,10 @@ def _state(link: Mapping[str, str], origin: State) -> State:
     row = link.get("row", str(min(origin.row, rows - 1)))
     if row not in [str(row) for row in range(rows)]:
         raise refuse(f"a row from 0 to {rows - 1}", row, "row")
+    tokens = [str(token) for token in range(max(table.width, 1))]
+    token = link.get("token", tokens[min(origin.token, len(tokens) - 1)])
+    if token not in tokens:
+        raise refuse(f"a token from 0 to {tokens[-1]}", token, "token")
     bugs = origin.bugs
     if "bugs" in link and is_start(origin.scenario.name):
         named = [] if link["bugs"] == NO_BUG else link["bugs"].split(".")
@@ -135,7 +140,7 @@ def _state(link: Mapping[str, str], origin: State) -> State:
         bugs = tuple(name for name in BUGS if name in named)
     changed = {n: read_setting(n, link[n]) for n in origin.settings if n in link}
     settings = replace(origin.settings, **changed)
-    state = State(origin.scenario, table, settings, int(row), bugs)
+    state = State(origin.scenario, table, settings, int(row), bugs, int(token))
     try:
         state.batch()
     except GradebookError as error:

@@ -18,14 +18,15 @@ from gradebook.core.settings import Settings
 
 @dataclass(frozen=True)
 class State:
-    """A case as the learner has changed it, with the selected row, and the bugs of the
-    faulty engine."""
+    """A case as the learner has changed it, with the selected row, and the token of it
+    where lines of the board are tokens, and the bugs of the faulty engine."""
 
     scenario: Case
     table: Table
     settings: Settings
     row: int = 0
     bugs: tuple[str, ...] = ()
+    token: int = 0
 
     @property
     def bug(self) -> str:
@@ -45,14 +46,14 @@ class State:
         return self.table.batch(self.settings)
 
     def same_batch(self, other: Self) -> bool:
-        """The states differ at most in the selected row."""
-        return replace(self, row=other.row) == other
+        """The states differ at most in the selected row and token."""
+        return replace(self, row=other.row, token=other.token) == other
 
 
 @lru_cache(maxsize=256)
 def start(scenario: Case) -> State:
     batch = (scenario.rows, scenario.settings)
-    return State(scenario, *batch, scenario.focus, scenario.bugs)
+    return State(scenario, *batch, scenario.focus, scenario.bugs, scenario.token)
 
 
 TEXTS: Mapping[str, Mapping[str, str]] = tomllib.loads(

@@ -22,6 +22,17 @@ TYPED = {
     "accumulation": {"4": 4},
     "micro_batch": {"1": 1, "3": 3, "": None},
     "prompts_per_step": {"1": 1, "8": 8, "": None},
+    "clip_low": {"0.5": 0.5},
+    "clip_high": {"0.5": 0.5},
+    "dual_clip": {"3": 3, "": None},
+    "off_policy_low": {"0.1": 0.1},
+    "off_policy_cap": {"9": 9},
+    "gamma": {"0.5": 0.5},
+    "lam": {"0.25": 0.25},
+    "kl_in_reward": {"0.25": 0.25},
+    "overlong_limit": {"9": 9, "": None},
+    "overlong_buffer": {"4": 4},
+    "overlong_penalty": {"0.5": 0.5},
 }
 FIRST = {
     control: bug

@@ -26,6 +26,7 @@ from itertools import chain, compress
 from typing import Any
 
 from gradebook.cases.scenario import bug
+from gradebook.cases.table import LISTS
 from gradebook.core.batch import Batch
 from gradebook.core.columns import COLUMNS, number
 from gradebook.core.formatting import pair, settled
@@ -33,6 +34,7 @@ from gradebook.core.vocabulary import BASELINES, NOTHING, STEP
 from gradebook.engine.pipeline import CHAPTERS, Trace
 from gradebook.output import panels
 from gradebook.output.axes import covered_reach, of_inputs, round_up, unit_of
+from gradebook.ui.board import tokens
 from gradebook.ui.parts.drafts import Draft
 
 HOLLOW = {
@@ -41,6 +43,8 @@ HOLLOW = {
     "counted": "row that does not count",
 }
 """The trace's field that is false for rows drawn hollow: what such a row is called."""
+LATE = {"trained", *CHAPTERS["loss"]}
+"""Stages after which a row has a say if it is trained."""
 SCALED = {"score", "scale", "standardized"}
 """Stages for whose bugs the divisor is drawn as a bar. Every board draws the groups
 with their baselines, and which rows count."""
@@ -61,36 +65,23 @@ def view(
     places   where the question's choices lie on the axis of the result
     lesson   there is a question: the reward axis stands while the answer comes
     """
-    state, both = draft.state, draft.comparison
-    table, row = state.table, state.row
-    batch, came = both.batch, draft.original.batch
-    traces = [both.correct] if covered else [both.correct, both.faulty]
-    names = state.scenario.engine_names
-    rows, columns = len(table), [COLUMNS[name] for name in table.columns]
-    is_drawn = batch.rows == rows  # else these are the results of other rows
-    stages = {bug(name).stage for name in state.bugs}
-    say = "trained" if stages & {"trained", *CHAPTERS["loss"]} else "counted"
-    say = "credited" if "credited" in stages else say
-    scaled = not stages.isdisjoint(SCALED)
-    axes = _axes(draft, kind, covered, places)
-    # The panel whose numbers stand beside the picture: the first that differs.
-    numbered = next((n for n, panel in enumerate(axes) if panel["differ"]), 0)
-    shown = axes[numbered]
-    summary = panels.in_words(shown["title"], rows, shown["differ"], shown["flips"])
+    state, table, names = draft.state, draft.state.table, draft.scenario.engine_names
+    batch, columns = draft.comparison.batch, [COLUMNS[name] for name in table.columns]
+    is_drawn = batch.rows == len(table)  # else these are the results of other rows
+    if draft.scenario.lines == "row":
+        drawn = _by_row(draft, kind, covered, places, lesson)
+    else:
+        drawn = tokens.board(draft, covered, places)
     if covered:
-        summary = f"Shown: {names[0]}. Hidden: {names[1]}."
+        drawn["summary"] = f"Shown: {names[0]}. Hidden: {names[1]}."
         if draft.edited:
-            summary += " The question is about the original batch."
-    same_rows = draft.edited and came.rows == rows
-    causes = [_cause(batch, t, say, scaled) for t in traces] if is_drawn else []
-    before = came.reward.tolist() if same_rows else []
-    handles = _handles(table["reward"], before, causes[:1] if lesson else causes)
+            drawn["summary"] += " The question is about the original batch."
     refusals = [why for _, why in draft.refused.values()]
-    data: dict[str, Any] = {
+    return {
         "name": draft.scenario.name,
         "epoch": draft.channel.epoch,
         "ack": draft.channel.ack,
-        "row": row,
+        "row": state.row,
         "history": [draft.history.at, len(draft.history.states)],
         "edited": draft.edited,
         "notes": [*dict.fromkeys([*draft.notes, *refusals])],
@@ -101,15 +92,46 @@ def view(
         "locked": ["eos"] if state.settings.eos_by_width else [],
         "columns": [[c.name, c.title, c.kind, c.help] for c in columns],
         "rows": _rows(draft, batch if is_drawn else None),
-        "lists": {c.name: table[c.name][row] for c in columns if c.kind == "list"},
+        "lists": {n: table[n][state.row] for n in table.columns if n in LISTS},
         "refused": dict(draft.refused),
-        "handles": handles,
+        "numbers": 0,
+        "baseline": "",
+        "hollow": "",
+        **drawn,
+    }
+
+
+def _by_row(
+    draft: Draft, kind: str, covered: bool, places: Sequence[float], lesson: bool
+) -> dict[str, Any]:
+    """What is drawn where a line is a row."""
+    state, both = draft.state, draft.comparison
+    batch, came, rows = both.batch, draft.original.batch, len(state.table)
+    traces = [both.correct] if covered else [both.correct, both.faulty]
+    is_drawn = batch.rows == rows  # else these are the results of other rows
+    stages = {bug(name).stage for name in state.bugs}
+    say = "trained" if stages & LATE else "counted"
+    say = "credited" if "credited" in stages else say
+    scaled = not stages.isdisjoint(SCALED)
+    axes = _axes(draft, kind, covered, places)
+    # The panel whose numbers stand beside the picture: the first that differs.
+    numbered = next((n for n, panel in enumerate(axes) if panel["differ"]), 0)
+    shown = axes[numbered]
+    same_rows = draft.edited and came.rows == rows
+    causes = [_cause(batch, t, say, scaled) for t in traces] if is_drawn else []
+    before = came.reward.tolist() if same_rows else []
+    data: dict[str, Any] = {
+        "handles": _handles(
+            state.table["reward"], before, causes[:1] if lesson else causes
+        ),
         "panels": axes,
         "numbers": numbered,
         "baseline": BASELINES[batch.settings.baseline].short,
         "hollow": HOLLOW[say],
         "causes": causes,
-        "summary": summary,
+        "summary": panels.in_words(
+            shown["title"], rows, shown["differ"], shown["flips"]
+        ),
     }
     if "advantage" in stages and is_drawn:
         data["second"] = [_settled(trace.standardized.tolist()) for trace in traces]

@@ -30,6 +30,7 @@ class PageChoices:
     kind       the numbers that the sandbox shows, '' until they are chosen
     challenge  the number of the challenge that is shown
     opened     the part at the page's end that is open, '' for none
+    visited    the tokens that were selected: (row, token)
     """
 
     estimator: str = ""
@@ -37,6 +38,7 @@ class PageChoices:
     kind: str = ""
     challenge: int = 0
     opened: str = ""
+    visited: set[tuple[int, int]] = field(default_factory=set)
 
 
 @dataclass
@@ -98,6 +100,10 @@ class Draft(draft.Draft[C]):
     def compared(self) -> Comparison:
         """Both engines on the state. Raises GradebookError."""
         return compared(self.state)
+
+    def select(self, row: int, token: int | None = None) -> None:
+        super().select(row, token)
+        self.page.visited.add((self.state.row, self.state.token))
 
 
 @lru_cache(maxsize=256)

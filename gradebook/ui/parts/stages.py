@@ -11,6 +11,7 @@ from gradebook.analysis.comparison import Comparison, influences
 from gradebook.analysis.formula import Line, first_sentence, worked
 from gradebook.analysis.laws import EIGHT
 from gradebook.analysis.shrink import shrink
+from gradebook.analysis.token_formula import worked_token
 from gradebook.cases.scenario import bug as record_of
 from gradebook.core.errors import GradebookError
 from gradebook.core.formatting import minus, plain, settled, signed
@@ -85,11 +86,18 @@ def _numbers(draft: Draft, stage: str) -> None:
 
 
 def workings(draft: Draft) -> None:
-    """The selected row's formula with its numbers; what differs is bold."""
+    """The selected row's formula with its numbers, or the selected token's; what
+    differs is bold."""
     row, names, html = draft.shown_row, draft.scenario.engine_names, ""
     whose = " of your edited batch" if draft.edited else ""
-    st.markdown(words.titled(f"Row {row}{whose} in numbers", level=3))
-    sides = zip(names, ("correct", "faulty"), worked(draft.comparison, row))
+    both, what, lines = draft.comparison, f"Row {row}", []
+    if draft.scenario.lines == "row":
+        lines = worked(both, row)
+    else:
+        token = min(draft.state.token, both.batch.mask.shape[1] - 1)
+        what, lines = f"Token {token} of row {row}", worked_token(both, row, token)
+    st.markdown(words.titled(f"{what}{whose} in numbers", level=3))
+    sides = zip(names, ("correct", "faulty"), lines)
     for name, engine, (first, *others) in sides:
         mark = f'<i class="gb-{engine}" role="img" aria-label="{safe(name)}"></i>'
         more = "".join(f"<small>{_marked(line)}</small>" for line in others)

@@ -9,6 +9,7 @@ import { Axis, parsed, short } from "./scale.js";
 import { Box } from "./box.js";
 import { ChallengeLine } from "./challenge.js";
 import { Causes } from "./causes.js";
+import { Compared } from "./compared.js";
 import { dragging } from "./drag.js";
 import { ends, layout, presenting } from "./layout.js";
 import { Foot } from "./foot.js";
@@ -106,6 +107,7 @@ export class Board {
     this.under.append(this.grid);
     this.ruler = new Kept(this.grid);
     this.rows = new Lines(this);
+    this.compared = new Compared(this);
     this.causes = new Causes(this);
     this.reveal = new Reveal(this, (share) => this.box.count(share));
     this.marks = new Marks(this, this.reveal);
@@ -193,8 +195,8 @@ export class Board {
   arrange() {
     const { data } = this;
     this.lines = linesOf(data);
-    this.bands = bands(data);
-    this.pieces = pieces(data, this.bands);
+    this.bands = data.lines ? groups(this.lines) : bands(data);
+    this.pieces = data.lines ? joined(this.bands) : pieces(data, this.bands);
     const { box } = data;
     this.asked = box ? this.lineOf(box.row, box.token ?? null) : -1;
   }
@@ -284,7 +286,8 @@ export class Board {
   value(line) {
     if (this.held?.line === line) return this.held.value;
     const { column, values } = this.data.handles;
-    const typed = this.outbox.pending(this.lines[line].row, column);
+    const { row, first } = this.lines[line];
+    const typed = this.outbox.pending(row, column, this.dragsTokens ? first : null);
     const known = values[line] ?? null;
     return typed === undefined ? known : (parsed(String(typed)) ?? known);
   }
@@ -342,9 +345,27 @@ export class Board {
    * @param {number} gesture
    */
   type(line, value, gesture) {
-    const { row } = this.lines[line];
-    const { column } = this.data.handles;
-    this.put({ do: "cell", row, column, value, gesture });
+    this.put({ ...this.place(line, this.data.handles.column), value, gesture });
+  }
+
+  /**
+   * The edit of a column's cell on a line, without its value: of a row, or of the
+   * line's tokens.
+   * @param {number} line
+   * @param {string} column
+   * @returns {Edit}
+   */
+  place(line, column) {
+    const { row, first, last } = this.lines[line];
+    const isList = this.data.columns.find((c) => c.name === column)?.kind === "list";
+    if (first === null || !isList) return { do: "cell", row, column };
+    return { do: "tokens", row, start: first, stop: (last ?? first) + 1, column };
+  }
+
+  /** Handles move numbers of tokens, and not of rows. */
+  get dragsTokens() {
+    const { columns, handles, lines } = this.data;
+    return Boolean(lines) && columns.find((c) => c.name === handles.column)?.kind === "list";
   }
 
   /**
@@ -355,7 +376,7 @@ export class Board {
   release(line, moved) {
     this.held = null;
     if (moved) this.finish();
-    else this.put({ do: "select", row: this.lines[line].row });
+    else this.put({ do: "select", row: this.lines[line].row, token: this.lines[line].first });
     this.render(0);
   }
 
@@ -457,6 +478,7 @@ export class Board {
     this.ruled(length);
     this.rows.render();
     this.causes.render(length);
+    this.compared.render();
     this.marks.render(length);
     this.glide.sweep();
     this.box.render();
@@ -537,7 +559,7 @@ export class Board {
         });
       }
     };
-    if (!this.layout.plain) draw(this.handleAxis, "handle");
+    if (!this.layout.plain && !this.data.lanes) draw(this.handleAxis, "handle");
     this.panels.forEach((axis, i) => draw(axis, String(i)));
     this.ruler.sweep();
   }
@@ -572,6 +594,28 @@ function linesOf({ lines, rows }) {
     return rows.map((_, row) => ({ row, first: null, last: null, group: row, head: true }));
   return lines.map(([row, first, last, group, head]) => ({ row, first, last, group, head }));
 }
+
+/**
+ * Lines of one group have one number, line by line.
+ * @param {Line[]} lines
+ */
+function groups(lines) {
+  let group = 0;
+  return lines.map((line, n) => {
+    if (n && line.group !== lines[n - 1].group) group += 1;
+    return group;
+  });
+}
+
+/**
+ * The place of each line in its group's bracket.
+ * @param {number[]} groups
+ */
+const joined = (groups) =>
+  groups.map((group, n) => {
+    const [above, below] = [groups[n - 1] === group, groups[n + 1] === group];
+    return above ? (below ? "inner" : "last") : below ? "first" : "";
+  });
 
 /**
  * Rows of one prompt and step stand on one band: its number, line by line.

@@ -11,12 +11,15 @@ const INSET = 10; // pixels between the cell's edge and the first chip
 
 /** The chips of a row, drawn as two paths. */
 export class Chips {
-  /** @param {number} row */
-  constructor(row) {
+  /**
+   * @param {number} row
+   * @param {number} line
+   */
+  constructor(row, line) {
     this.row = row;
     this.full = svg("path", { class: "full" });
     this.empty = svg("path", { class: "empty" });
-    const look = { class: "mask", role: "img", "data-row": row };
+    const look = { class: "mask", role: "img", "data-row": row, "data-line": line };
     this.element = svg("svg", look, this.full, this.empty);
   }
 
@@ -64,6 +67,7 @@ export function painting(board) {
     const row = Number(mask?.dataset.row);
     if (!mask || event.button || !board.isOpen(row)) return;
     event.preventDefault();
+    if (board.data.lines) return paintLines(board, mask, Number(mask.dataset.line), event);
     const { left, width } = mask.getBoundingClientRect();
     const count = board.bits(row).length;
     /** @param {PointerEvent} now */
@@ -73,6 +77,36 @@ export function painting(board) {
     };
     paint(board, mask, row, token, event);
   });
+}
+
+/**
+ * One stroke over lines: their tokens become what the first one became.
+ * @param {Board} board
+ * @param {Element} target
+ * @param {number} start
+ * @param {PointerEvent} event
+ */
+function paintLines(board, target, start, event) {
+  const { row, first } = board.lines[start];
+  const value = board.bits(row)[first ?? 0] !== "1";
+  const gesture = board.newGesture();
+  const { top } = board.list.getBoundingClientRect();
+  let last = start;
+  /** @param {number} line */
+  const put = (line) => {
+    const { row: of, first: from, last: to } = board.lines[line] ?? {};
+    if (of === undefined || typeof from !== "number") return;
+    board.put({ do: "mask", row: of, start: from, stop: (to ?? from) + 1, value, gesture });
+  };
+  put(start);
+  /** @param {PointerEvent} now */
+  const move = (now) => {
+    const line = Math.floor((now.clientY - top) / board.layout.line);
+    if (line === last || !board.lines[line]) return;
+    put(line);
+    last = line;
+  };
+  follow(target, event, move, () => board.finish());
 }
 
 /**

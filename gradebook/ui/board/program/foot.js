@@ -140,7 +140,9 @@ export class Foot {
       const same = label ? panel.querySelector(`[aria-label="${label}"]`) : null;
       if (same instanceof HTMLElement) same.focus();
     }
-    set(this.words, { text: `Row ${row}, ${this.lines.results(board.selected)}` });
+    const token = data.tokenNames?.[board.selected];
+    const what = token === undefined ? `Row ${row}` : `Row ${row}, token ${token}`;
+    set(this.words, { text: `${what}, ${this.lines.results(board.selected)}` });
     this.lines.fields(panel, row, this.lines.state(board.selected));
   }
 

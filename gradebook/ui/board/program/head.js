@@ -54,7 +54,8 @@ export class Head {
       cell.append(html("span", { text: layout.narrow ? "#" : "row" }));
     } else if (span.name === "handle axis") {
       if (layout.plain) return cell;
-      const note = data.fixed ? "" : "(drag)";
+      const drags = data.handles.values.some((value) => value !== null) && !data.fixed;
+      const note = drags ? "(drag)" : "";
       this.axis(cell, this.board.handleAxis, span, data.handles.title, note);
     } else if (span.panel !== undefined) {
       const { title: whole } = data.panels[span.panel];
@@ -69,11 +70,15 @@ export class Head {
       const [part] = data.panels[data.numbers].title.split(" of the ");
       if (data.panels.length > 1) cell.append(html("div", { text: part }));
       cell.append(html("span", { text: name }));
+    } else if (span.name === "token" || span.name === "advantage") {
+      set(cell, { class: "cell number" });
+      cell.append(html("span", { text: span.name === "token" ? "token" : "adv." }));
     } else if (span.column) {
       const { title, help, kind } = span.column;
-      const right = span.name === "reward";
+      const right = span.name === "reward" || kind === "list";
       set(cell, { class: `cell ${right ? "number" : kind}`, title: help || null });
-      cell.append(html("span", { class: help ? "helped" : null, text: title }));
+      const text = data.lines && kind === "tokens" ? "mask" : title;
+      cell.append(html("span", { class: help ? "helped" : null, text }));
     }
     return cell;
   }
@@ -99,8 +104,18 @@ export class Head {
   axis(cell, axis, span, title, note) {
     const { board } = this;
     cell.classList.add("axis");
-    const line = html("span", { class: "title", text: title });
+    const panel = span.panel === undefined ? null : board.data.panels[span.panel];
+    const help = panel?.help || null;
+    const words = html("span", { class: help ? "helped" : null, title: help, text: title });
+    const line = html("span", { class: "title" }, words);
     cell.append(line);
+    const [less, more] = panel?.ends ?? [];
+    if (less) cell.append(html("span", { class: "ends ends-less", text: `\u25c2 ${less}` }));
+    if (more) cell.append(html("span", { class: "ends ends-more", text: `${more} \u25b8` }));
+    if (!panel && board.data.lanes) {
+      cell.append(html("span", { class: "ends ends-middle", text: "tokens counted" }));
+      return;
+    }
     if (note && !board.layout.narrow)
       line.append(" ", html("span", { class: "quiet", text: note }));
     if (axis.bendable) {

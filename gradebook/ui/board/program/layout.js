@@ -38,10 +38,11 @@ const AXES = 300; // pixels that the axes get before any optional column
  * @returns {Layout}
  */
 export function layout(data, width, joined, large) {
+  if (data.lines) return tokenLayout(data, width, large);
   const narrow = width < NARROW;
   const first = (narrow ? 26 : 40) + (joined ? BRACKET : 0);
   const many = (data.lines ?? data.rows).length > MANY;
-  const line = large ? (many ? 34 : 40) : presenting() ? 26 : many ? 28 : 34;
+  const line = lineHeight(many, large);
   // On a phone a bug's page shows rewards as numbers alone.
   const plain = narrow && Boolean(data.box);
   const columns = data.columns.filter((c) => c.kind !== "list");
@@ -102,6 +103,83 @@ export function layout(data, width, joined, large) {
   }
   return { width, narrow, plain, spans, folded, line, head: 46 };
 }
+
+/**
+ * @param {boolean} many
+ * @param {boolean} large
+ */
+const lineHeight = (many, large) => (large ? (many ? 34 : 40) : presenting() ? 26 : many ? 28 : 34);
+
+/**
+ * Where lines are tokens: row, label, reward, advantage, token, the dragged number and
+ * its axis, the mask, the axis of the results, the numbers. The selected row shows the
+ * other columns.
+ * @param {Data} data
+ * @param {number} width
+ * @param {boolean} large
+ * @returns {Layout}
+ */
+function tokenLayout(data, width, large) {
+  const narrow = width < NARROW;
+  const plain = narrow;
+  const lines = data.lines ?? [];
+  const named = new Map(data.columns.map((c) => [c.name, c]));
+  const dragged = named.get(data.handles.column);
+  const prompts = new Set(data.rows.map((row) => row[data.columns.findIndex(isPrompt)]));
+  const many = lines.length > MANY;
+  const ranges = lines.some(([, first, last]) => first !== last);
+  const name = Math.max(...data.names.map((text) => text.length));
+  const [small, numbers] = narrow ? [38, 0] : [64, Math.max(NUMBER, name * 7 + 24)];
+  /** @type {Span[]} */
+  const spans = [];
+  let x = narrow ? 4 : 12;
+  /**
+   * @param {string} name
+   * @param {number} width
+   * @param {Partial<Span>} more
+   */
+  const put = (name, width, more = {}) => {
+    spans.push({ name, left: x, width, ...more });
+    x += width;
+  };
+  const token = () => put("token", ranges ? (narrow ? 60 : 84) : narrow ? 42 : 58);
+  if (data.byPosition) token();
+  put("row", narrow ? 28 : 40);
+  if (prompts.size > 1 && !narrow) put("prompt", 72, { column: named.get("prompt") });
+  put("reward", narrow ? 50 : small + 8, { column: named.get("reward") });
+  if (data.advantages && !narrow) put("advantage", 72);
+  if (!data.byPosition) token();
+  const isList = dragged?.kind === "list" && !data.lanes;
+  if (isList) put(dragged.name, narrow ? 56 : numberSize(data), { column: dragged });
+  const chip = narrow ? 0 : 46;
+  const free = width - x - chip - 2 * numbers - (narrow ? 4 : GAP);
+  const share = plain ? 0 : Math.floor(free * 0.35);
+  put("handle axis", share);
+  if (chip && named.has("mask")) put("mask", chip, { column: named.get("mask") });
+  put("panel 0", free - share, { panel: 0 });
+  if (numbers) {
+    put("correct", numbers, { engine: 0 });
+    if (data.box || !data.covered) put("faulty", numbers, { engine: 1 });
+  }
+  const shown = new Set(spans.map((some) => some.name));
+  const folded = data.columns.filter((c) => c.kind === "list" || !shown.has(c.name));
+  const line = lineHeight(many, large);
+  return { width, narrow, plain, spans, folded: folded.filter(isNoPrompt), line, head: 46 };
+}
+
+/**
+ * The pixels of a dragged number.
+ * @param {Data} data
+ */
+const numberSize = ({ handles }) => {
+  const longest = Math.max(...handles.values.map((value) => String(value ?? "").length));
+  return Math.min(Math.max(longest * 8 + 18, 64), 96);
+};
+
+/** @param {Column} column */
+const isPrompt = ({ name }) => name === "prompt";
+/** @param {Column} column */
+const isNoPrompt = ({ name, kind }) => name !== "prompt" && kind !== "tokens";
 
 /** The address asks for the presenter view. */
 export const presenting = () => new URLSearchParams(location.search).get("present") === "1";

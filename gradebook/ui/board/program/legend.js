@@ -19,6 +19,9 @@ const SIGNS = {
   unlike: () => svg("circle", { cx: 8, cy: 8, r: 6, class: "unlike-sign" }),
   divisor: () => svg("path", { d: "M0,8 H15 M15,4 V12", class: "divisor both" }),
   arrow: () => svg("path", { d: "M1,8 H14 M10,4 L14,8 L10,12", class: "arrow-sign" }),
+  window: () => svg("path", { d: "M2,2 V14 M8,2 V14 M14,2 V14", class: "window-sign" }),
+  framed: () => svg("rect", { x: 2, y: 2, width: 12, height: 12, class: "window faulty" }),
+  tick: () => svg("path", { d: "M8,2 V14", class: "tick" }),
   ghost: () => svg("circle", { cx: 8, cy: 8, r: 4, class: "ghost-sign" }),
 };
 
@@ -87,7 +90,8 @@ function found(data, layout, times) {
   if (!data.covered) shown.push(["faulty", faulty]);
   else if (data.box?.label && data.box.choices[0].place !== null)
     shown.push(["guess", "your guess"]);
-  const grouped = causes.some((c) => c.at.some((x) => x !== null));
+  if (data.legend && !layout.plain) shown.push(...data.legend);
+  const grouped = !data.lines && causes.some((c) => c.at.some((x) => x !== null));
   if (grouped) {
     const same = sameGroups(causes);
     shown.push([
@@ -100,7 +104,7 @@ function found(data, layout, times) {
     const longer = times > 1 ? `, drawn ${times.toLocaleString("en")} times as long` : "";
     shown.push(["divisor", `divisor${longer}`]);
   }
-  const says = causes.map((c) => c.say);
+  const says = data.lines ? [] : causes.map((c) => c.say);
   if (says[0]?.includes("0")) shown.push(["hollow", data.hollow]);
   if (says.length > 1 && says[0] !== says[1]) shown.push(["unlike", "counted by one engine only"]);
   if (data.second) shown.push(["arrow", "second normalization"]);

@@ -27,6 +27,11 @@ const PAUSE = 500; // ms without a key after which typing counts as done
  * @property {boolean} flip
  * @property {number} count
  * @property {boolean} asked
+ * @property {string} token
+ * @property {string} advantage
+ * @property {boolean} masked
+ * @property {string} number  what the handle stands at, as text
+ * @property {boolean} named  the row's number is shown
  */
 
 /** One line's elements. */
@@ -164,7 +169,8 @@ export class Lines {
   state(number) {
     const { board } = this;
     const { data } = board;
-    const { row } = board.lines[number];
+    const { row, head } = board.lines[number];
+    const value = board.value(number);
     const cells = data.columns.map((column, i) => {
       if (column.kind === "tokens") return board.bits(row);
       // Lists of numbers come for the selected row alone.
@@ -175,7 +181,7 @@ export class Lines {
     return {
       cells,
       selected: number === board.selected,
-      refused: data.columns.map((c) => data.refused[`${row} ${c.name}`] ?? null),
+      refused: data.columns.map((c) => data.refused[this.address(number, c)] ?? null),
       band: board.bands[number],
       piece: board.pieces[number],
       open: board.isOpen(row),
@@ -184,7 +190,23 @@ export class Lines {
       flip: data.panels.some((panel) => panel.flips.includes(number)),
       count: board.lines.length,
       asked: number === board.asked,
+      token: data.tokenNames?.[number] ?? "",
+      advantage: (head && data.advantages?.[row]) || "",
+      masked: data.masked?.[number] === "1",
+      number: value === null ? "" : short(board.layout.narrow ? thousandths(value) : value),
+      named: !data.lines || head || number === board.selected || number === board.asked,
     };
+  }
+
+  /**
+   * Where the server keeps text that it refused.
+   * @param {number} number
+   * @param {Column} column
+   */
+  address(number, column) {
+    const { row, first, last } = this.board.lines[number];
+    if (first === null || column.kind !== "list") return `${row} ${column.name}`;
+    return `${row} ${first} ${(last ?? first) + 1} ${column.name}`;
   }
 
   /**
@@ -241,7 +263,7 @@ export class Lines {
    * @param {number} number
    */
   content({ name, column, engine }, line, number) {
-    const { row } = this.board.lines[number];
+    const { row, head, first } = this.board.lines[number];
     if (name === "row") return button({ class: "grip", tabindex: -1 }, () => {});
     if (name === "handle axis")
       return html("div", {
@@ -250,10 +272,14 @@ export class Lines {
         "data-row": row,
         "data-line": number,
       });
-    if (engine !== undefined || !column) return html("span", { class: "result" });
-    if (column.kind !== "tokens") return cellField(column, row, number);
-    line.chips = new Chips(row);
-    return line.chips.element;
+    if (engine !== undefined) return html("span", { class: "result" });
+    if (!column) return html("span", { class: `of-${name}` });
+    if (column.kind === "tokens") {
+      line.chips = new Chips(row, number);
+      return line.chips.element;
+    }
+    if (column.kind === "list") return tokenField(column, row, first ?? 0, number);
+    return head ? cellField(column, row, number) : html("span");
   }
 
   /**
@@ -273,21 +299,27 @@ export class Lines {
         state.piece && `piece ${state.piece}`,
         state.selected && "selected",
         state.flip && "flips",
+        state.masked && "masked",
       ],
       "aria-rowindex": number + 2,
     });
     const grip = line.find(".grip");
     if (grip)
       set(grip, {
-        text: String(row),
-        "aria-label": `row ${row}`,
+        text: state.named ? String(row) : "",
+        "aria-label": state.token ? `row ${row}, token ${state.token}` : `row ${row}`,
         title: state.piece ? "A piece of a rollout" : null,
         "aria-current": state.selected ? "true" : null,
       });
     this.fields(line.element, row, state);
     const mask = data.columns.findIndex((c) => c.kind === "tokens");
     const place = layout.spans.find((some) => some.column?.kind === "tokens");
-    if (place) line.chips?.draw(String(state.cells[mask]), place.width, layout.line);
+    const bits = String(state.cells[mask]);
+    const chip = data.lines ? (state.masked ? "0" : "1") : bits;
+    if (place) line.chips?.draw(chip, place.width, layout.line);
+    const [token, advantage] = [line.find(".of-token"), line.find(".of-advantage")];
+    if (token) set(token, { text: state.token });
+    if (advantage) set(advantage, { text: state.advantage });
     line.element.querySelectorAll(".result").forEach((result, engine) => {
       set(result, { text: state.texts[engine] });
     });
@@ -322,7 +354,8 @@ export class Lines {
       input.checked = value;
     } else if (!busy) {
       set(input, { type: "text" });
-      const text = column.kind === "label" ? String(value) : minus(String(value));
+      const typed = input.dataset.token !== undefined && !why ? state.number : String(value);
+      const text = column.kind === "label" ? typed : minus(typed);
       if (input.value !== text) input.value = text;
     }
     set(input, {
@@ -342,8 +375,9 @@ export class Lines {
   handle(line, handle, number, state) {
     const { board } = this;
     const { data, handleAxis: axis, layout } = board;
-    const { row } = board.lines[number];
+    const { row, first } = board.lines[number];
     const value = board.value(number);
+    handle.hidden = value === null && Boolean(data.lines);
     const refused = state.refused[data.columns.findIndex((c) => c.name === data.handles.column)];
     const at = axis.at(value ?? 0) - (span(layout, "handle axis")?.left ?? 0);
     if (line.at !== at) handle.style.transform = `translateX(${at}px)`;
@@ -361,7 +395,10 @@ export class Lines {
         board.holds(number) && "held",
       ],
       tabindex: reachable ? 0 : -1,
-      "aria-label": `${capital(data.handles.title)} of row ${row}, prompt ${this.prompt(state)}`,
+      "aria-label":
+        first === null
+          ? `${capital(data.handles.title)} of row ${row}, prompt ${this.prompt(state)}`
+          : `${capital(data.handles.title)} of row ${row}, token ${state.token}`,
       "aria-valuemin": low,
       "aria-valuemax": high,
       "aria-valuenow": value ?? 0,
@@ -452,7 +489,12 @@ export class Lines {
     const text = kind === "label" ? input.value : input.value.replaceAll("\u2212", "-");
     const value = input.type === "checkbox" ? input.checked : text;
     const gesture = this.cell?.input === input ? this.cell.gesture : undefined;
-    this.board.put({ do: "cell", row: Number(row), column, value, gesture });
+    const { token, line } = input.dataset;
+    const place =
+      token === undefined
+        ? { do: "cell", row: Number(row), column }
+        : this.board.place(Number(line), String(column));
+    this.board.put({ ...place, value, gesture });
     this.board.soon();
   }
 
@@ -475,6 +517,12 @@ export class Lines {
   }
 }
 
+/**
+ * A number as a phone has room for it.
+ * @param {number} x
+ */
+const thousandths = (x) => Number(x.toFixed(3));
+
 /** @param {string} text */
 export const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 
@@ -493,4 +541,17 @@ export const cellField = (column, row, line) =>
     autocomplete: "off",
     spellcheck: "false",
     "aria-label": `${column.title} of row ${row}`,
+  });
+
+/**
+ * The field of a number of tokens.
+ * @param {Column} column
+ * @param {number} row
+ * @param {number} token
+ * @param {number} line
+ */
+const tokenField = (column, row, token, line) =>
+  set(cellField(column, row, line), {
+    "data-token": token,
+    "aria-label": `${column.title} of row ${row}, token ${token}`,
   });

@@ -150,7 +150,7 @@ export class Outbox {
       if (!STEADY.has(edit.do)) return undefined;
       if (edit.row !== row) continue;
       if (edit.do === "cell" && edit.column === column && first === null) return edit.value;
-      if (edit.do === "token" && edit.column === column && covers(edit, first)) return edit.value;
+      if (edit.do === "tokens" && edit.column === column && covers(edit, first)) return edit.value;
     }
     return undefined;
   }
@@ -182,7 +182,7 @@ export class Outbox {
 }
 
 // After any other edit a row's number may mean another row.
-const STEADY = new Set(["cell", "token", "mask", "select", "stage"]);
+const STEADY = new Set(["cell", "tokens", "mask", "select", "stage"]);
 
 /**
  * @param {Edit} edit
@@ -198,7 +198,7 @@ const replaces = (edit, before) =>
   edit.do === before.do &&
   (edit.do === "select" ||
     edit.do === "go" ||
-    ((edit.do === "cell" || edit.do === "token") &&
+    ((edit.do === "cell" || edit.do === "tokens") &&
       edit.gesture !== undefined &&
       edit.gesture === before.gesture &&
       edit.row === before.row &&

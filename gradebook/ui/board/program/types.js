@@ -11,6 +11,10 @@
  * @property {number} group  lines of one group are joined by a bracket
  * @property {boolean} head  the row's own cells are shown on it
  *
+ * @typedef {[low: Value, anchor: Value, high: Value, edge: number]} Window  edge: 1 or -1
+ * for the end that can stop the token
+ * @typedef {[first: number, last: number, words: string]} Lane  lines with one denominator
+ *
  * @typedef {object} Column  a column of the table
  * @property {string} name
  * @property {string} title
@@ -91,14 +95,21 @@
  *
  * @typedef {object} Stage
  * @property {string} name
- * @property {string} correct
- * @property {string} [faulty]
+ * @property {string[]} texts  of each engine
+ * @property {string[]} [slopes]  of each engine
+ *
+ * @typedef {object} Chapter
+ * @property {string} title
+ * @property {boolean} open  its stages are shown; else they are one mark
+ * @property {Stage[]} stages
+ * @property {number} result  the stage whose number stands for the chapter
  *
  * @typedef {object} Track  the path
  * @property {number} row
- * @property {Stage[]} stages
- * @property {number | null} parts
- * @property {string} open
+ * @property {number | null} token
+ * @property {Chapter[]} chapters
+ * @property {string | null} parts  the first stage in which the engines differ
+ * @property {string} open  the stage that is shown row by row, "" for none
  *
  * @typedef {object} Fixed  a board on which one handle moves, over so many values
  * @property {number} line
@@ -124,6 +135,14 @@
  * @property {Record<string, [string, string]>} refused
  * @property {[number, number, number, number, boolean][] | null} [lines]  see Line
  * @property {number} [token]  the selected token
+ * @property {boolean} [byPosition]  the tokens of one position are together
+ * @property {string} [masked]  "1" where a line's token is masked
+ * @property {Window[][]} [windows]  by engine and line
+ * @property {string[]} [ratios]  of each line
+ * @property {[string, Value[]][]} [ticks]
+ * @property {Lane[][]} [lanes]  by engine
+ * @property {[number, string][]} [rules]  the line before which there is one, and words
+ * @property {[string, string][]} [legend]
  * @property {string[]} [tokenNames]  of each line
  * @property {string[]} [advantages]  of each row
  * @property {Handles} handles

@@ -1,0 +1,189 @@
+"""The push on a token worked out with its numbers, for both engines.
+
+push = -N * weight * (surrogate slope * off_policy + surrogate * off_policy slope
+                      + beta * kl slope)
+
+N are the unmasked tokens of the step. A slope says how a stage's number changes with
+the token's logp; what is constant in an engine has slope 0 in it.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from gradebook.analysis.comparison import Comparison, push
+from gradebook.analysis.formula import Line, Part
+from gradebook.core.batch import Batch
+from gradebook.core.formatting import digits_apart, plain, same, settled, short, signed
+from gradebook.engine.pipeline import Trace
+
+
+@dataclass(frozen=True)
+class Factors:
+    """What the push of a token is made of, in one engine."""
+
+    trains: bool  # it enters the loss
+    praise: float  # minus the surrogate's slope
+    off_policy: float
+    from_weight: float  # minus surrogate times the off-policy weight's slope
+    leash: float  # beta times the slope of the KL
+    share: float  # tokens of the step times the token's weight
+    push: float
+
+
+def worked_token(comparison: Comparison, row: int, token: int) -> list[list[Line]]:
+    """The formula of a token with its numbers, correct and faulty: lines of parts."""
+    batch, traces = comparison.batch, (comparison.correct, comparison.faulty)
+    if batch.logp is None:
+        return [_without_loss(comparison, trace, row, token) for trace in traces]
+    found = [factors(batch, trace, row, token) for trace in traces]
+    sides: list[list[Line]] = []
+    for number, (trace, own) in enumerate(zip(traces, found)):
+        other = found[1 - number]
+        if not own.trains:
+            why = _why_not(batch, trace, row, token)
+            sides.append([(Part("0.000", other.trains), Part(f": {why}"))])
+            continue
+        lines = [tuple(_product(own, other)), (Part(_names(own, other)),)]
+        details = _details(batch, trace, row, token)
+        sides.append([*lines, *((Part(text),) for text in details)])
+    return sides
+
+
+def factors(batch: Batch, trace: Trace, row: int, token: int) -> Factors:
+    """The factors of a token's push. Raises ValueError without logp."""
+    pushes = push(batch, trace)
+    if pushes is None or trace.learns is None or trace.weight is None:
+        raise ValueError("a batch without logp has no push")
+
+    def at(stage: str, slope: bool = False) -> float:
+        values = trace.slope(stage) if slope else getattr(trace, stage)
+        return 0.0 if values is None else float(values[row, token])
+
+    step = batch.step == batch.step[row]
+    tokens = int(batch.mask[step].sum())
+    return Factors(
+        trains=bool(trace.learns[row, token]),
+        praise=-at("surrogate", slope=True),
+        off_policy=at("off_policy"),
+        from_weight=-at("surrogate") * at("off_policy", slope=True),
+        leash=batch.settings.beta * at("kl", slope=True),
+        share=tokens * float(trace.weight[row]),
+        push=float(pushes[row, token]),
+    )
+
+
+def _product(own: Factors, other: Factors) -> Iterator[Part]:
+    """(praise * weight + from the weight - leash) * share = push, without what is
+    neutral in both engines."""
+    terms = list(_terms(own, other))
+    shared = not (bool(same(own.share, 1.0)) and bool(same(other.share, 1.0)))
+    several = len(terms) > 1 and shared
+    if several:
+        yield Part("(")
+    for place, (sign, parts) in enumerate(terms):
+        if place or sign == "−":
+            yield Part(f" {sign} " if place else sign)
+        yield from parts
+    if several:
+        yield Part(")")
+    if shared:
+        yield Part(" × ")
+        yield _number(own.share, other.share)
+    yield Part(" = ")
+    yield _number(own.push, other.push, sign=True)
+
+
+def _terms(own: Factors, other: Factors) -> Iterator[tuple[str, list[Part]]]:
+    weighted = not all(bool(same(side.off_policy, 1.0)) for side in (own, other))
+    parts = [_number(own.praise, other.praise)]
+    if weighted:
+        parts += [Part(" × "), _number(own.off_policy, other.off_policy)]
+    yield "+", parts
+    for name, sign in (("from_weight", "+"), ("leash", "−")):
+        value, twin = getattr(own, name), getattr(other, name)
+        if settled(value) or settled(twin):
+            turned = value < 0
+            mark = {"+": "−", "−": "+"}[sign] if turned else sign
+            size = _number(abs(value), abs(twin))
+            differs = size.differs or turned != (twin < 0)
+            yield mark, [Part(size.text, differs)]
+
+
+def _number(value: float, other: float, sign: bool = False) -> Part:
+    digits = digits_apart(value, other)
+    write = signed if sign else plain
+    return Part(write(settled(value), digits), not bool(same(value, other)))
+
+
+def _names(own: Factors, other: Factors) -> str:
+    """What the numbers of the product are."""
+    both = (own, other)
+    words = "push of the surrogate"
+    if not all(bool(same(side.off_policy, 1.0)) for side in both):
+        words += " × off-policy weight"
+    if any(settled(side.from_weight) for side in both):
+        words += ", with what the weight's own slope adds"
+    if any(settled(side.leash) for side in both):
+        words += ", less beta × slope of the KL"
+    if not all(bool(same(side.share, 1.0)) for side in both):
+        several = "," in words or "×" in words
+        words += ", all" * several + " × tokens of the step × weight of a token"
+    return words
+
+
+def _details(batch: Batch, trace: Trace, row: int, token: int) -> Iterator[str]:
+    """Where the factors come from."""
+    settings, logp = batch.settings, float(batch.logp[row, token])
+    advantage = float(trace.token_advantage[row, token])
+    of_surrogate = f"advantage {signed(settled(advantage))}"
+    if batch.old_logp is not None and trace.log_ratio is not None:
+        ratio = float(trace.log_ratio[row, token].exp())
+        of_surrogate += f", ratio {plain(ratio)}"
+        slope = trace.slope("surrogate")
+        if slope is not None and not settled(float(slope[row, token])) and advantage:
+            of_surrogate += ", clipped"
+    yield of_surrogate
+    if settings.beta and batch.ref_logp is not None:
+        gap = float(batch.ref_logp[row, token]) - logp
+        slope = trace.slope("kl")
+        size = 0.0 if slope is None else float(slope[row, token])
+        yield (
+            f"KL ({settings.kl_estimator}): ref logp − logp = {short(gap, 4)}, slope"
+            f" {signed(settled(size))}, beta {short(settings.beta)}"
+        )
+    weight = float(trace.weight[row]) if trace.weight is not None else 0.0
+    step = batch.step == batch.step[row]
+    if weight:
+        tokens = int(batch.mask[step].sum())
+        share = f"1 / {short(1 / weight)}"
+        yield f"tokens of the step: {tokens}, weight of a token: {share}"
+
+
+def _why_not(batch: Batch, trace: Trace, row: int, token: int) -> str:
+    if not bool(batch.mask[row, token]):
+        return "the token is masked"
+    if not bool(trace.trained[row]):
+        return "this engine does not train the row"
+    if not int(batch.kept_steps[row]):
+        return "no transition of the row is kept"
+    return "the token is rejected as too far off policy"
+
+
+def _without_loss(
+    comparison: Comparison, trace: Trace, row: int, token: int
+) -> list[Line]:
+    """What a token is paid, owed and trained with."""
+    parts: list[Part] = []
+    names = (
+        ("token_reward", "paid "),
+        ("token_return", ", owed "),
+        ("token_advantage", ", trained with "),
+    )
+    for stage, words in names:
+        a, b = (
+            float(getattr(side, stage)[row, token])
+            for side in (comparison.correct, comparison.faulty)
+        )
+        own, other = (a, b) if trace is comparison.correct else (b, a)
+        parts += [Part(words), _number(own, other, sign=True)]
+    return [tuple(parts)]

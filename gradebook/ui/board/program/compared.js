@@ -1,0 +1,158 @@
+// What the engines compare tokens with, left of the results: windows around an old
+// log-probability, ticks at other ones, lanes of tokens that share a denominator, and
+// where a step or a pass begins.
+
+import { Kept, set, svg } from "./dom.js";
+import { alike } from "./memo.js";
+import { span } from "./layout.js";
+
+/** @import { Board } from "./board.js" */
+/** @import { Data, Lane, Window } from "./types.js" */
+
+const LANES = [0.5, 0.78]; // where they stand, as shares of the left axis' width
+const BESIDE = 30; // pixels between a handle and its ratio
+
+export class Compared {
+  /** @param {Board} board */
+  constructor(board) {
+    this.board = board;
+    const layer = svg("g", { class: "compared" });
+    board.under.append(layer);
+    this.kept = new Kept(layer);
+  }
+
+  render() {
+    const { data, layout } = this.board;
+    if (!layout.plain) {
+      this.windows(data);
+      data.ticks?.forEach(([title, values]) =>
+        values.forEach((value, line) => this.tick(title, value, line)),
+      );
+      data.lanes?.forEach((lanes, engine) => {
+        for (const lane of lanes) this.lane(lane, engine);
+      });
+    }
+    for (const [line, text] of data.rules ?? []) this.rule(line, text);
+    this.kept.sweep();
+  }
+
+  /** @param {Data} data */
+  windows({ windows, ratios }) {
+    const { board } = this;
+    windows?.[0].forEach((correct, line) => {
+      const faulty = windows[1]?.[line];
+      const both = faulty && alike(correct, faulty);
+      this.window(correct, line, both ? "both" : "correct");
+      if (faulty && !both) this.window(faulty, line, "faulty");
+      const value = board.value(line);
+      if (!ratios || value === null) return;
+      const at = board.handleAxis.at(value);
+      // On the side where no other window is.
+      const other = faulty?.[1] ?? value;
+      const left = other > value || at + 2 * BESIDE > board.handleAxis.right;
+      const text = this.kept.get(`ratio ${line}`, () => svg("text", { class: "ratio" }));
+      set(text, {
+        x: left ? at - BESIDE : at + BESIDE,
+        y: this.middle(line) + 4,
+        "text-anchor": left ? "end" : "start",
+        text: ratios[line],
+      });
+    });
+  }
+
+  /** @param {number} line */
+  middle(line) {
+    return (line + 0.5) * this.board.layout.line;
+  }
+
+  /**
+   * @param {Window} window
+   * @param {number} line
+   * @param {"both" | "correct" | "faulty"} kind
+   */
+  window([low, anchor, high, edge], line, kind) {
+    if (low === null || anchor === null || high === null) return;
+    const axis = this.board.handleAxis;
+    const [from, at, to] = [low, anchor, high].map((x) => axis.at(x));
+    const height = this.board.layout.line;
+    const [top, bottom] = [line * height + 6, (line + 1) * height - 6];
+    const key = `${kind} ${line}`;
+    const area = this.kept.get(`area ${key}`, () => svg("rect"));
+    set(area, { class: `window ${kind}`, x: from, y: top, width: to - from, height: bottom - top });
+    if (kind === "faulty") return;
+    const thin = this.kept.get(`thin ${key}`, () => svg("path"));
+    const thick = this.kept.get(`thick ${key}`, () => svg("path"));
+    const stops = edge > 0 ? to : from;
+    const passes = [at, ...(edge > 0 ? [from] : edge < 0 ? [to] : [from, to])];
+    set(thin, {
+      class: `edge ${kind}`,
+      d: passes.map((x) => `M${x},${top} V${bottom}`).join(" "),
+    });
+    set(thick, { class: `edge thick ${kind}`, d: edge ? `M${stops},${top} V${bottom}` : "" });
+  }
+
+  /**
+   * @param {string} title
+   * @param {number | null} value
+   * @param {number} line
+   */
+  tick(title, value, line) {
+    const { board } = this;
+    const own = board.value(line);
+    if (value === null || board.data.masked?.[line] === "1") return;
+    // Under the handle it would be a cross through it.
+    const hidden =
+      own !== null && Math.abs(board.handleAxis.at(own) - board.handleAxis.at(value)) < 3;
+    const at = board.handleAxis.at(value);
+    const tick = this.kept.get(`tick ${title} ${line}`, () => svg("path", { class: "tick" }));
+    const height = board.layout.line;
+    set(tick, { d: hidden ? "" : `M${at},${line * height + 8} v${height - 16}` });
+  }
+
+  /**
+   * Lines that share a denominator: a bracket with its number.
+   * @param {Lane} lane
+   * @param {number} engine
+   */
+  lane([first, last, words], engine) {
+    const { board } = this;
+    const place = span(board.layout, "handle axis");
+    if (!place) return;
+    const x = place.left + place.width * LANES[engine];
+    const height = board.layout.line;
+    const [top, bottom] = [first * height + 4, (last + 1) * height - 4];
+    const serif = engine ? -6 : 6;
+    const kind = engine ? "faulty" : "correct";
+    const key = `lane ${engine} ${first}`;
+    const path = this.kept.get(key, () => svg("path"));
+    const marks = [];
+    for (let line = first; line <= last; line++)
+      marks.push(`M${x},${this.middle(line)} h${serif * 0.7}`);
+    const d = `M${x + serif},${top} H${x} V${bottom} h${serif} ${marks.join(" ")}`;
+    set(path, { class: `bracket near ${kind}`, d });
+    const text = this.kept.get(`${key} text`, () => svg("text"));
+    set(text, {
+      class: `lane ${kind}-text`,
+      x: engine ? x + 10 : x - 10,
+      y: (top + bottom) / 2 + 5,
+      "text-anchor": engine ? "start" : "end",
+      text: words,
+    });
+  }
+
+  /**
+   * Where another step begins, or another pass.
+   * @param {number} line
+   * @param {string} words
+   */
+  rule(line, words) {
+    const { board } = this;
+    const y = line * board.layout.line;
+    const path = this.kept.get(`rule ${line}`, () => svg("path", { class: "rule" }));
+    set(path, { d: line ? `M0,${y} H${board.layout.width}` : "" });
+    if (board.layout.narrow) return;
+    const text = this.kept.get(`rule ${line} text`, () => svg("text", { class: "rule-text" }));
+    const x = (span(board.layout, "handle axis")?.left ?? 0) + 6;
+    set(text, { x, y: y + 15, text: words });
+  }
+}

@@ -1,0 +1,560 @@
+"""The board of a bug that acts on tokens: its lines, what is dragged, the push on each
+token and what the engines compare, as plain data without Streamlit. It gives what
+`view` gives for rows, line by line.
+
+lines      [row, first token, last token, group, head] of each line. Neighbours that are
+           equal in every column and in both pushes are one line, in a long board.
+           Lines of one group are joined by a bracket; the head shows the row's cells
+token      the selected token
+tokenNames  what each line's token is called, "2" or "2 to 41"
+masked     "1" where a line's token is masked: a tool's text or padding
+advantages  each row's advantage, where its tokens are trained with it
+windows    by engine, on each line [low, anchor, high, edge]: the numbers between which
+           a token is not clipped; edge is 1 or -1 for the end that can stop it
+ratios     on each line the probability against the old one
+ticks      [title, numbers on each line]: what the dragged number is compared with
+lanes      by engine, the lines that share a denominator: [first, last, text]
+rules      [line, text]: where a step or a pass begins
+legend     [sign, words] of what only this board draws
+"""
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from itertools import groupby, pairwise
+from typing import Any, NamedTuple
+
+from torch import Tensor
+
+from gradebook.analysis.comparison import Comparison, push
+from gradebook.cases.scenario import bug
+from gradebook.cases.state import State
+from gradebook.core.batch import Batch
+from gradebook.core.columns import COLUMNS, number, parts
+from gradebook.core.formatting import flips, pair, same, settled, short, signed
+from gradebook.engine.pipeline import CHAPTERS, Trace
+from gradebook.output.axes import covered_reach, of_inputs, round_up, unit_of
+from gradebook.ui.parts.drafts import Draft
+
+MANY = 12
+"""Lines beyond which equal neighbours are one line."""
+LEAST = 3
+"""Tokens of such a line at least."""
+NO_NUMBER = "–"
+PUSH = (
+    "How hard a step pushes the token: minus the gradient, times the unmasked tokens of"
+    " its step, the same number for both engines. On policy, under a mean over tokens,"
+    " it is the advantage."
+)
+
+
+class Line(NamedTuple):
+    row: int
+    first: int
+    last: int
+    group: int
+    head: bool
+
+
+class Table(NamedTuple):
+    """The table's tokens as numbers, row by row."""
+
+    mask: list[list[bool]]
+    lists: dict[str, list[list[float]]]
+
+    @classmethod
+    def of(cls, state: State) -> "Table":
+        table = state.table
+        lists = {
+            name: [[number(part) for part in parts(cell)] for cell in table[name]]
+            for name in table.columns
+            if COLUMNS[name].kind == "list"
+        }
+        if table.width:
+            mask = [list(row) for row in table["mask"]]
+        else:
+            width = len(next(iter(lists.values()), [[0.0]])[0])
+            mask = [[True] * width for _ in range(len(table))]
+        return cls(mask, lists)
+
+
+def board(draft: Draft, covered: bool, places: Sequence[float] = ()) -> dict[str, Any]:
+    """The board's data by lines."""
+    state, both, came = draft.state, draft.comparison, draft.original
+    if covered:  # the correct engine beside itself
+        both, came = (replace(c, faulty=c.correct) for c in (both, came))
+    is_drawn = both.batch.rows == state.rows  # else results of other rows
+    typed = Table.of(state)
+    pushes = sides(both) if is_drawn and _as_wide(both, typed) else None
+    lines = lines_of(draft, typed, pushes)
+    before = None
+    if draft.edited and came.batch.rows == state.rows and _as_wide(came, typed):
+        before = sides(came)
+    panel = _panel(lines, typed, pushes, before, 1 if covered else 2, places, both)
+    traces = [both.correct] if covered else [both.correct, both.faulty]
+    drawn = _causes(draft, lines, typed, traces, both.batch) if pushes else {}
+    handles = _handles(draft, lines, typed, drawn)
+    data = {
+        "lines": [list(line) for line in lines],
+        "token": state.token,
+        "tokenNames": [_name(line) for line in lines],
+        "masked": "".join("01"[not typed.mask[n.row][n.first]] for n in lines),
+        "panels": [panel],
+        "handles": handles,
+        "byPosition": draft.scenario.lines == "position",
+        "causes": [],
+        "summary": summary(lines, panel),
+        **drawn,
+    }
+    if state.settings.credit == "row" and is_drawn:
+        texts = [signed(settled(float(x))) for x in both.correct.advantage]
+        data["advantages"] = texts
+    return data
+
+
+def sides(both: Comparison) -> tuple[Tensor, Tensor]:
+    """Both engines' push on each token; without logp the tokens' advantages.
+    float [R, T]."""
+    traces = both.correct, both.faulty
+    if both.batch.logp is None:
+        return both.correct.token_advantage, both.faulty.token_advantage
+    correct, faulty = (push(both.batch, trace) for trace in traces)
+    assert correct is not None and faulty is not None
+    return correct, faulty
+
+
+def _as_wide(both: Comparison, typed: Table) -> bool:
+    return both.batch.mask.shape[1] == len(typed.mask[0])
+
+
+# Lines
+
+
+def lines_of(
+    draft: Draft, typed: Table, pushes: tuple[Tensor, Tensor] | None
+) -> list[Line]:
+    """The board's lines, in the order of the case."""
+    shown = [_shown(draft.state, typed, row) for row in range(draft.state.rows)]
+    if draft.scenario.lines == "position":
+        order = sorted(
+            (token, row) for row, tokens in enumerate(shown) for token in tokens
+        )
+        rows_of = [[row for _, row in group] for _, group in groupby(order, _first)]
+        return [
+            Line(row, token, token, token, True)
+            for token, rows in enumerate(rows_of)
+            for row in rows
+        ]
+    runs = [[(token, token) for token in tokens] for tokens in shown]
+    if sum(map(len, runs)) > MANY:
+        runs = [
+            _folded(draft, typed, pushes, row, tokens)
+            for row, tokens in enumerate(shown)
+        ]
+    return [
+        Line(row, first, last, row, not place)
+        for row, of_row in enumerate(runs)
+        for place, (first, last) in enumerate(of_row)
+    ]
+
+
+def _first(pair: tuple[int, int]) -> int:
+    return pair[0]
+
+
+def _shown(state: State, typed: Table, row: int) -> range:
+    """The row's tokens that have a line: all up to the end of the response, and the
+    padding behind it where a critic's values are dragged."""
+    width = len(typed.mask[row])
+    if "value" in state.scenario.drag:
+        return range(width)
+    end = max((t + 1 for t, on in enumerate(typed.mask[row]) if on), default=1)
+    if "extent" in state.table.columns:
+        end = max(end, int(number(state.table["extent"][row])))
+    return range(min(end, width))
+
+
+def _folded(
+    draft: Draft,
+    typed: Table,
+    pushes: tuple[Tensor, Tensor] | None,
+    row: int,
+    tokens: range,
+) -> list[tuple[int, int]]:
+    """The row's tokens as runs of equal ones, from first to last. A run whose token was
+    selected, or is in question, is open."""
+    open_ones = {token for r, token in draft.page.visited if r == row}
+    if row == draft.scenario.focus:
+        open_ones.add(draft.scenario.token)
+
+    def looks(token: int) -> tuple[Any, ...]:
+        numbers = [column[row][token] for column in typed.lists.values()]
+        results = [round(float(side[row, token]), 9) for side in pushes or ()]
+        return typed.mask[row][token], *numbers, *results
+
+    runs: list[tuple[int, int]] = []
+    for _, group in groupby(tokens, looks):
+        run = list(group)
+        if len(run) >= LEAST and not open_ones.intersection(run):
+            runs.append((run[0], run[-1]))
+        else:
+            runs += [(token, token) for token in run]
+    return runs
+
+
+def _name(line: Line) -> str:
+    if line.first == line.last:
+        return str(line.first)
+    return f"{line.first} to {line.last}"
+
+
+def line_of(lines: Iterable[Line], row: int, token: int) -> int | None:
+    """The number of the line that shows the token."""
+    for place, line in enumerate(lines):
+        if line.row == row and line.first <= token <= line.last:
+            return place
+    return None
+
+
+def handle_of(draft: Draft, row: int) -> int | None:
+    """The line of the row whose handle a challenge is about: that of the token in
+    question, or the one that has the row's reward."""
+    typed, token = Table.of(draft.state), draft.scenario.token
+    lines = lines_of(draft, typed, None)
+    if draft.scenario.drag[0] != "reward":
+        return line_of(lines, row, token)
+    rewards = _rewards(draft.state, lines, typed)
+    found = (n for n, x in enumerate(rewards) if lines[n].row == row and x == x)
+    return next(found, None)
+
+
+# Results
+
+
+def _panel(
+    lines: Sequence[Line],
+    typed: Table,
+    pushes: tuple[Tensor, Tensor] | None,
+    before: tuple[Tensor, Tensor] | None,
+    count: int,
+    places: Sequence[float],
+    both: Comparison,
+) -> dict[str, Any]:
+    """The axis of the results."""
+
+    def at(side: Tensor) -> list[float]:
+        return [
+            settled(float(side[line.row, line.first]))
+            if typed.mask[line.row][line.first]
+            else math.nan
+            for line in lines
+        ]
+
+    nothing = [math.nan] * len(lines)
+    values = [at(side) for side in pushes] if pushes else [nothing, nothing]
+    pairs = list(zip(*values))
+    texts = [
+        pair(*two)[:count] if all(map(math.isfinite, two)) else (NO_NUMBER,) * count
+        for two in pairs
+    ]
+    came = [at(side) for side in before][:count] if before else []
+    # The reach before the answer is that of the case as it came.
+    start = covered_reach(came[0] if came else values[0], places)
+    drawn = [x for side in (*values[:count], *came) for x in side if math.isfinite(x)]
+    panel: dict[str, Any] = {
+        "title": "push" if both.batch.logp is not None else "advantage",
+        "help": PUSH if both.batch.logp is not None else "",
+        "ends": ["less likely", "more likely"],
+        "engines": [_numbers(side) for side in values[:count]],
+        "text": [list(side) for side in zip(*texts)],
+        "differ": [n for n, two in enumerate(pairs) if not same(*two)],
+        "flips": [n for n, two in enumerate(pairs) if flips(*two)],
+        "reach": [start, round_up([start, *drawn])],
+        "unit": unit_of(drawn),
+    }
+    if came:
+        panel["ghosts"] = [_numbers(side) for side in came]
+    return panel
+
+
+def _numbers(values: Iterable[float]) -> list[float | None]:
+    """Numbers for the browser, with seven significant digits."""
+    return [float(f"{x:.7g}") if math.isfinite(x) else None for x in values]
+
+
+def summary(lines: Sequence[Line], panel: dict[str, Any]) -> str:
+    """How many tokens differ, in a sentence."""
+    tokens = sum(line.last - line.first + 1 for line in lines)
+    apart = sum(lines[n].last - lines[n].first + 1 for n in panel["differ"])
+    if not apart:
+        return f"Both engines agree on all {tokens} tokens."
+    sentence = f"{apart} of {tokens} tokens differ in {panel['title']}"
+    if panel["flips"]:
+        where = [lines[n] for n in panel["flips"][:3]]
+        sentence += "; the sign flips on " + ", ".join(
+            f"token {_name(line)} of row {line.row}" for line in where
+        )
+        more = len(panel["flips"]) - len(where)
+        sentence += f" and {more} more" if more else ""
+    return sentence + "."
+
+
+# What is dragged
+
+
+def _handles(
+    draft: Draft, lines: Sequence[Line], typed: Table, drawn: dict[str, Any]
+) -> dict[str, Any]:
+    drag, state = draft.scenario.drag, draft.state
+    column, title = drag[0], COLUMNS[drag[0]].title
+    values: list[float] = [math.nan] * len(lines)
+    came: list[float] = []
+    if "lanes" in drawn:
+        title = "denominator"
+    elif draft.scenario.lines == "position" and column == "reward":
+        title = "advantage used"
+    elif column == "reward":
+        values = _rewards(state, lines, typed)
+    else:
+        values = [typed.lists[column][line.row][line.first] for line in lines]
+    if draft.edited and draft.origin.rows == state.rows:
+        origin = Table.of(draft.origin)
+        if column in origin.lists and len(origin.mask[0]) == len(typed.mask[0]):
+            came = [origin.lists[column][line.row][line.first] for line in lines]
+        elif column == "reward":
+            came = _rewards(draft.origin, lines, origin)
+    # The axis stands while the answer comes: it knows the correct engine alone.
+    others = [x for x in came if math.isfinite(x)]
+    for cause in drawn.get("causes", ())[:1]:
+        others += (x for x in cause["at"] if x is not None)
+    for side in drawn.get("windows", ())[:1]:
+        others += (x for window in side for x in window[:3] if x is not None)
+    for _, numbers in drawn.get("ticks", ()):
+        others += (x for x in numbers if x is not None)
+    axis = of_inputs([x for x in values if math.isfinite(x)], others)
+    return {
+        "column": column,
+        "columns": list(drag),
+        "title": title,
+        "values": _numbers(values),
+        "before": _numbers(came),
+        "axis": {"low": axis.low, "high": axis.high, "unit": axis.unit},
+    }
+
+
+def _rewards(state: State, lines: Sequence[Line], typed: Table) -> list[float]:
+    """The row's reward at the line of its last unmasked token, else NaN."""
+    rewards = [math.nan] * len(lines)
+    for place, line in enumerate(lines):
+        later = [n for n in lines[place + 1 :] if n.row == line.row]
+        if typed.mask[line.row][line.first] and not any(
+            typed.mask[n.row][n.first] for n in later
+        ):
+            rewards[place] = number(state.table["reward"][line.row])
+    return rewards
+
+
+# What the engines compare
+
+
+def _causes(
+    draft: Draft,
+    lines: Sequence[Line],
+    typed: Table,
+    traces: Sequence[Trace],
+    batch: Batch,
+) -> dict[str, Any]:
+    """What is drawn on the left, by the stage that is faulty and the columns that are
+    there."""
+    stages = {bug(name).stage for name in draft.state.bugs}
+    rules = _rules(lines, batch, "weight" in stages)
+    data: dict[str, Any] = {"rules": rules} if rules else {}
+    if "weight" in stages and traces[0].weight is not None:
+        data["lanes"] = [_lanes(lines, typed, trace, batch) for trace in traces]
+        data["legend"] = [
+            ["bracket", "tokens that share a denominator"],
+            *([["dashed", "the same, faulty"]] if len(traces) > 1 else []),
+        ]
+        return data
+    if draft.scenario.lines == "position":
+        data["causes"] = [_used(lines, trace) for trace in traces]
+        data["legend"] = _brackets(traces, "the advantage that a token is trained with")
+        return data
+    if draft.state.settings.credit != "row" or stages & {*CHAPTERS["tokens"]}:
+        data["causes"] = [_returns(lines, typed, trace) for trace in traces]
+        data["legend"] = _brackets(traces, "tokens with the same return, at its value")
+        return data
+    return data | _compared(draft, lines, traces, batch)
+
+
+def _brackets(traces: Sequence[Trace], words: str) -> list[list[str]]:
+    legend = [["bracket", words]]
+    return legend + [["dashed", "the same, faulty"]] * (len(traces) > 1)
+
+
+def _rules(lines: Sequence[Line], batch: Batch, passes: bool) -> list[list[Any]]:
+    """Where another step begins, or with `passes` another micro-batch."""
+    step, size = batch.step.tolist(), batch.settings.micro_batch
+    if len({*step}) > 1:
+        of_row, word = step, "step"
+    elif passes and size:
+        of_row, word = [row // size for row in range(batch.rows)], "pass"
+    else:
+        return []
+    starts = [0, *(n for n, (a, b) in enumerate(pairwise(lines), 1) if a.row != b.row)]
+    found: list[list[Any]] = []
+    for place in starts:
+        label = f"{word} {of_row[lines[place].row]}"
+        if not found or found[-1][1] != label:
+            found.append([place, label])
+    return found
+
+
+def _lanes(
+    lines: Sequence[Line], typed: Table, trace: Trace, batch: Batch
+) -> list[list[Any]]:
+    """Runs of lines whose tokens have the same denominator. Where one step alone has as
+    many tokens as the denominator counts, a run ends with the step."""
+    assert trace.weight is not None
+    weights, steps = trace.weight.tolist(), batch.step.tolist()
+    counted: dict[int, int] = {}
+    for row, mask in enumerate(typed.mask):
+        counted[steps[row]] = counted.get(steps[row], 0) + sum(mask)
+
+    def shares(a: Line, b: Line) -> bool:
+        equal = bool(same(weights[a.row], weights[b.row]))
+        one_step = steps[a.row] == steps[b.row]
+        whole = weights[a.row] * counted[steps[a.row]] >= 1 - 1e-6
+        return equal and (one_step or not whole)
+
+    runs = [[0, 0]]
+    for place, (a, b) in enumerate(pairwise(lines), 1):
+        if shares(a, b):
+            runs[-1][1] = place
+        else:
+            runs.append([place, place])
+    return [
+        [first, last, f"÷ {short(1 / weights[lines[first].row], 4)}"]
+        for first, last in runs
+        if weights[lines[first].row] > 0
+    ]
+
+
+def _used(lines: Sequence[Line], trace: Trace) -> dict[str, Any]:
+    """The advantage that each token is trained with: minus its surrogate, on policy.
+    Tokens of one position with the same one share a bracket."""
+    at, group, place = [], [], -1
+    for n, line in enumerate(lines):
+        used = trace.token_advantage if trace.surrogate is None else -trace.surrogate
+        at.append(settled(float(used[line.row, line.first])))
+        near = n and lines[n - 1].first == line.first
+        place += not (near and bool(same(at[-1], at[-2])))
+        group.append(place)
+    marks = "1" * len(lines)
+    return {"group": group, "say": marks, "at": _numbers(at), "counts": marks}
+
+
+def _returns(lines: Sequence[Line], typed: Table, trace: Trace) -> dict[str, Any]:
+    """Brackets that join a row's tokens with the same return, at its value. A masked
+    token between two of them is inside."""
+    group = [-1] * len(lines)
+    at: list[float] = [math.nan] * len(lines)
+    open_at, here = -1, -1
+    for n, line in enumerate(lines):
+        if not typed.mask[line.row][line.first]:
+            continue
+        value = settled(float(trace.token_return[line.row, line.first]))
+        joins = (
+            open_at >= 0
+            and lines[open_at].row == line.row
+            and bool(same(value, at[open_at]))
+        )
+        here += not joins
+        for inside in range(open_at if joins else n, n + 1):
+            group[inside], at[inside] = here, value
+        open_at = n
+    counts = "".join("01"[typed.mask[x.row][x.first]] for x in lines)
+    return {"group": group, "say": counts, "at": _numbers(at), "counts": counts}
+
+
+def _compared(
+    draft: Draft, lines: Sequence[Line], traces: Sequence[Trace], batch: Batch
+) -> dict[str, Any]:
+    """Windows around what a dragged log-probability is compared with, and ticks at
+    other ones."""
+    if batch.logp is None:
+        return {}
+    data = _windows(lines, traces, batch)
+    drag, settings = draft.scenario.drag, batch.settings
+    ticks = [
+        [title, _column(lines, values)]
+        for title, values, drawn in (
+            ("logp", batch.logp, "logp" not in drag),
+            (
+                "behaviour logp",
+                batch.behaviour_logp,
+                settings.off_policy == "truncate" and "behaviour_logp" not in drag,
+            ),
+            ("ref logp", batch.ref_logp, bool(settings.beta)),
+        )
+        if drawn and values is not None
+    ]
+    legend = [*data.pop("legend", []), *(["tick", title] for title, _ in ticks)]
+    return data | {"ticks": ticks, "legend": legend}
+
+
+def _column(lines: Sequence[Line], values: Tensor) -> list[float | None]:
+    """The numbers of each line's tokens."""
+    return _numbers(float(values[line.row, line.first]) for line in lines)
+
+
+def _windows(
+    lines: Sequence[Line], traces: Sequence[Trace], batch: Batch
+) -> dict[str, Any]:
+    """Between which numbers a token is not clipped, or not rejected."""
+    settings = batch.settings
+    if batch.old_logp is not None and settings.surrogate != "reinforce":
+        data: dict[str, Any] = {
+            "windows": [_clipping(lines, trace, batch) for trace in traces],
+            "legend": [["window", "clip window; the thick edge can stop the token"]],
+        }
+        if traces[0].log_ratio is not None:
+            ratios = _column(lines, traces[0].log_ratio.exp())
+            data["ratios"] = [f"× {short(x, 3)}" if x else "" for x in ratios]
+        if len(traces) > 1:
+            data["legend"].append(["framed", "the window, faulty"])
+        return data
+    if settings.off_policy == "reject" and batch.behaviour_logp is not None:
+        low = math.log(max(settings.off_policy_low, 1e-9))
+        around = _column(lines, batch.behaviour_logp)
+        edges = _window(around, low, math.log(settings.off_policy_cap))
+        words = "not rejected: near the behaviour logp"
+        return {"windows": [edges for _ in traces], "legend": [["window", words]]}
+    return {}
+
+
+def _clipping(
+    lines: Sequence[Line], trace: Trace, batch: Batch
+) -> list[list[float | None]]:
+    """Between which log-probabilities each token is not clipped, around what the engine
+    compares it with; the edge that can stop a token with this advantage."""
+    assert trace.log_ratio is not None and batch.logp is not None
+    anchor = batch.logp - trace.log_ratio
+    low = math.log(max(1 - batch.settings.clip_low, 1e-9))
+    high = math.log(1 + batch.settings.clip_high)
+    sign: Callable[[float], int] = lambda x: (x > 0) - (x < 0)  # noqa: E731
+    found = []
+    for line in lines:
+        at = float(anchor[line.row, line.first])
+        edge = sign(settled(float(trace.token_advantage[line.row, line.first])))
+        found.append([*_numbers([at + low, at, at + high]), edge])
+    return found
+
+
+def _window(
+    around: Sequence[float | None], low: float, high: float
+) -> list[list[float | None]]:
+    return [
+        [None if x is None else x + low, x, None if x is None else x + high, 0]
+        for x in around
+    ]

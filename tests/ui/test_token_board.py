@@ -1,0 +1,181 @@
+"""A board whose lines are tokens: what it is given to draw, and what edits do to it."""
+
+from dataclasses import replace
+
+import pytest
+
+from gradebook.analysis.comparison import compare
+from gradebook.analysis.token_formula import factors, worked_token
+from gradebook.bugs import swap
+from gradebook.cases.edits import set_tokens
+from gradebook.cases.link import decode, encode
+from gradebook.cases.scenario import load, names
+from gradebook.cases.state import start
+from gradebook.core.errors import GradebookError
+from gradebook.ui.board.lesson import lesson
+from gradebook.ui.board.view import view
+from gradebook.ui.parts.drafts import SKIPPED, Draft, Progress
+
+TOKENS = [name for name in names() if load(name).lines != "row"]
+
+
+def drawn(case, *edits, covered=False):
+    draft = Draft(case)
+    for edit in edits:
+        draft.take(edit)
+    return view(draft, kind="", covered=covered)
+
+
+def revealed(name, *edits):
+    draft, progress = Draft(load(name)), Progress()
+    progress.answer(name, SKIPPED)
+    for edit in edits:
+        draft.take(edit)
+    return lesson(draft, progress)
+
+
+def test_each_token_has_a_line_and_the_push_of_both_engines():
+    # Prompt A is flat: only the KL is left, 0.04 * (exp(ln 2) - 1) a token, where N is
+    # 10 and a token weighs 1 / 10. Prompt B: 0.707 + 0.04 and -0.707 + 0.04.
+    data = drawn(load("zero_std_kl"))
+    assert [line[:3] for line in data["lines"][:5]] == [
+        [0, 0, 0],
+        [0, 1, 1],
+        [1, 0, 0],
+        [1, 1, 1],
+        [2, 0, 0],
+    ]
+    (panel,) = data["panels"]
+    correct, faulty = panel["engines"]
+    assert correct[0] == 0 and faulty[0] == pytest.approx(0.04, abs=1e-6)
+    assert correct[4] == faulty[4] == pytest.approx(0.747, abs=1e-3)
+    assert panel["differ"] == [0, 1, 2, 3]
+    assert data["summary"] == "4 of 10 tokens differ in push."
+    assert data["handles"]["column"] == "logp"
+    assert data["ticks"][0][1][0] == pytest.approx(-0.693147)
+
+
+def test_many_equal_neighbours_are_one_line_until_one_of_them_is_selected():
+    case = load("micro_batch_means")
+    data = drawn(case)
+    assert data["tokenNames"] == ["0", "1", "0", "1", "0 to 7", "0 to 7"]
+    opened = drawn(case, {"do": "select", "row": 2, "token": 3})
+    assert opened["tokenNames"][4:12] == [str(token) for token in range(8)]
+    assert opened["tokenNames"][12] == "0 to 7"
+    # A token that is unlike its neighbours has a line of its own.
+    edit = {"do": "tokens", "row": 3, "start": 4, "stop": 5, "column": "logp"}
+    apart = drawn(case, edit | {"value": "-2"})
+    assert apart["tokenNames"][5:8] == ["0 to 3", "4", "5 to 7"]
+
+
+def test_lines_with_one_denominator_share_a_lane():
+    # Passes of 4 and 16 tokens, each half of the loss: 1 / 8 and 1 / 32 a token.
+    correct, faulty = drawn(load("micro_batch_means"))["lanes"]
+    assert correct == [[0, 5, "\u00f7 20"]]
+    assert faulty == [[0, 3, "\u00f7 8"], [4, 5, "\u00f7 32"]]
+
+
+@pytest.mark.parametrize("name", TOKENS)
+def test_a_covered_board_knows_nothing_of_the_faulty_engine(name):
+    case = load(name)
+    honest = replace(case)
+    draft = Draft(honest)
+    shown = lesson(draft, Progress())
+    assert all(len(panel["engines"]) == 1 for panel in shown["panels"])
+    assert all(len(panel["text"]) == 1 for panel in shown["panels"])
+    assert all(len(shown.get(key, [])) <= 1 for key in ("causes", "windows", "lanes"))
+    assert shown["panels"][0]["differ"] == [] == shown["panels"][0]["flips"]
+    for chapter in shown["path"]["chapters"]:
+        for stage in chapter["stages"]:
+            assert len(stage["texts"]) == 1 and len(stage.get("slopes", [""])) == 1
+
+
+@pytest.mark.parametrize("name", TOKENS)
+def test_the_lines_stand_when_the_answer_comes(name):
+    before, after = lesson(Draft(load(name)), Progress()), revealed(name)
+    for key in ("lines", "tokenNames", "masked", "handles"):
+        assert before[key] == after[key]
+    verdict = after["box"]["verdict"]["values"]
+    row, token = after["box"]["row"], after["box"]["token"]
+    place = [[n[0], n[1]] for n in after["lines"]].index([row, token])
+    engines = after["panels"][0]["engines"]
+    assert verdict == pytest.approx([engines[0][place], engines[1][place]], abs=1e-6)
+
+
+def test_the_path_opens_the_chapter_of_the_bug_and_ends_with_the_push():
+    path = revealed("micro_batch_means")["path"]
+    assert [chapter["open"] for chapter in path["chapters"]] == [False, False, True]
+    assert path["parts"] == "weight"
+    stages = {s["name"]: list(s["texts"]) for s in path["chapters"][2]["stages"]}
+    assert stages["weight"] == ["1 / 20", "1 / 8"]
+    assert stages["push"] == ["+0.866", "+2.165"]
+
+
+def test_a_token_is_edited_undone_and_selected():
+    draft = Draft(load("zero_std_kl"))
+    edit = {"do": "tokens", "row": 2, "start": 1, "stop": 2, "column": "logp"}
+    draft.take(edit | {"value": "-0.5"})
+    assert draft.state.table["logp"][2] == "-1.386294 -0.5 -1.386294"
+    draft.undo()
+    assert draft.state.table["logp"][2] == "-1.386294 -1.386294 -1.386294"
+    draft.take(edit | {"value": "x"})
+    assert draft.refused["2 1 2 logp"][0] == "x" and not draft.edited
+    draft.take({"do": "select", "row": 3, "token": 2})
+    assert (draft.state.row, draft.state.token) == (3, 2)
+    draft.take({"do": "select", "row": 3, "token": 99})
+    assert draft.state.token == 2
+
+
+def test_columns_that_are_dragged_together_keep_their_distance():
+    case = replace(load("zero_std_kl"), drag=("logp", "ref_logp"))
+    state = set_tokens(start(case), 0, 1, 2, "logp", "-1")
+    assert state.table["logp"][0].split()[1] == "-1"
+    # 0.386294 further, as logp.
+    assert state.table["ref_logp"][0].split()[1] == "-0.306853"
+    state = set_tokens(start(case), 0, 1, 2, "ref_logp", "-1")
+    assert state.table["logp"][0].split()[1] == "-1.386294"
+
+
+@pytest.mark.parametrize(
+    "row, start_, stop, column",
+    [(0, 2, 9, "logp"), (9, 0, 1, "logp"), (0, 0, 1, "eos")],
+)
+def test_tokens_that_are_not_there_are_refused(row, start_, stop, column):
+    with pytest.raises(GradebookError):
+        set_tokens(start(load("zero_std_kl")), row, start_, stop, column, "-1")
+
+
+def test_a_link_keeps_the_selected_token():
+    draft = Draft(load("zero_std_kl"))
+    draft.take({"do": "select", "row": 3, "token": 2})
+    query = encode(draft.state, covered=False)
+    assert query["token"] == "2"
+    assert decode(query).state.token == 2
+    assert "token" in decode(query | {"token": "7"}).problem
+
+
+@pytest.mark.parametrize("name", TOKENS)
+def test_the_factors_of_a_push_give_the_push(name):
+    case = load(name)
+    both = compare(swap(case.bug), case.batch())
+    if both.batch.logp is None or both.batch.settings.ratio == "sequence":
+        pytest.skip("no push, or one that other tokens of the row enter")
+    for trace in (both.correct, both.faulty):
+        for row, token in both.batch.mask.nonzero().tolist():
+            f = factors(both.batch, trace, row, token)
+            made = (f.praise * f.off_policy + f.from_weight - f.leash) * f.share
+            assert made * f.trains == pytest.approx(f.push, abs=1e-6)
+
+
+def test_the_formula_of_a_token_ends_with_the_headline():
+    case = load("micro_batch_means")
+    both = compare(swap(case.bug), case.batch())
+    correct, faulty = worked_token(both, 0, 0)
+    assert "".join(part.text for part in correct[0]) == "0.866 \u00d7 1.000 = +0.866"
+    assert "".join(part.text for part in faulty[0]) == "0.866 \u00d7 2.500 = +2.165"
+    assert [part.text for part in faulty[0] if part.differs] == ["2.500", "+2.165"]
+    case = load("zero_std_kl")
+    both = compare(swap(case.bug), case.batch())
+    correct, faulty = worked_token(both, 0, 0)
+    assert "does not train the row" in correct[0][1].text
+    assert "".join(part.text for part in faulty[0]) == "0.000 + 0.040 = +0.040"
