@@ -280,7 +280,7 @@ def whitened(
     """
     if not batch.settings.whiten_tokens:
         return values
-    enough_weight(batch, credited)
+    enough_weight(batch, credited, whitening_weight(batch))
     mean, deviation = whitening(batch, values, credited, of, mean)
     return torch.where(credited, (values - mean) / deviation, 0)
 
@@ -329,10 +329,10 @@ def whitening_weight(batch: Batch) -> Tensor:
     return batch.kept_steps if over == "transitions" else batch.tokens
 
 
-def enough_weight(batch: Batch, credited: Tensor) -> None:
+def enough_weight(batch: Batch, credited: Tensor, weight: Tensor) -> None:
     """Raises GradebookError where a step's credited rows weigh too little: fewer
-    than two tokens (ddof 1), or none (ddof 0)."""
-    total = by_step(batch, credited).sum(whitening_weight(batch))[1:]
+    than two tokens (ddof 1), or none (ddof 0). `weight` is int64 [R]."""
+    total = by_step(batch, credited).sum(weight)[1:]
     least = 1 + batch.settings.whiten_ddof
     short = total < least
     if bool(short.any()):
