@@ -4,7 +4,7 @@ GitHub's annotations, and as JUnit."""
 import math
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from gradebook.core.formatting import short
+from gradebook.core.formatting import counted, short
 from gradebook.logs.explore import sentences, shown_steps, worst_steps
 from gradebook.logs.judging.verdict import Verdict
 from gradebook.output.rendering import rendered
@@ -26,14 +26,16 @@ def facts(verdict: Verdict) -> list[tuple[str, str]]:
         "Declared": ", ".join(f"{k}={v}" for k, v in verdict.declared.items()),
         "Convention": verdict.convention,
         "Steps judged": f"{verdict.steps_judged:,} of {verdict.steps_read:,}",
-        "Steps that it fits": "" if none_fits else f"{verdict.steps_fitted:,}",
+        "Steps that it explains": "" if none_fits else f"{verdict.steps_fitted:,}",
         "Step by step": ", ".join(f"{count:,} {name}" for name, count in counts),
         "Rows": f"{verdict.log.rows:,}",
         "Largest distance from this computation": distance,
         "Largest distance from the correct one": correct,
         "Rows with another sign": f"{verdict.flips:,}",
         "Groups that are off": f"{verdict.frame['groups_affected'].sum():,}",
-        "First off, and where most": "" if verdict.step is None else where,
+        "First step that is off, and its worst row": ""
+        if verdict.step is None
+        else where,
         "Weights of the rewards": ", ".join(f"{w:g}" for w in verdict.weights),
         "Files": f"{len(files)}: {', '.join(files[:3])}" + " …" * (len(files) > 3),
         "Columns": ", ".join(f"{role} = {name}" for role, name in columns),
@@ -106,19 +108,25 @@ def escaped(text: str, more: str = "") -> str:
 
 
 def worst_lines(verdict: Verdict, most: int = SHORT) -> list[str]:
-    """The worst steps, a sentence each."""
+    """The worst steps, each in words."""
     return [
         f"Step {step['step']}, row {step['row']}: off by"
-        f" {short(step['correct_residual'], 3)}; flips: {step['flips']}, groups"
-        f" affected: {step['groups_affected']} of {step['groups']}."
+        f" {short(step['correct_residual'], 3)}. {_turned(step['flips'])};"
+        f" {step['groups_affected']} of {counted(step['groups'], 'group')} are affected."
         for step in worst_steps(verdict, most).to_dict("records")
         if step["correct_residual"] > 1e-9
     ]
 
 
+def _turned(flips: int) -> str:
+    if not flips:
+        return "No row changes sign"
+    return f"{counted(flips, 'row')} change{'s' * (flips == 1)} sign"
+
+
 def junit(verdict: Verdict, place: str) -> str:
     """A JUnit report with one test, which fails with exit code 1, is skipped
-    where the log asks or cannot tell, and is an error where it was only
+    if the log asks or cannot tell, and is an error if it was only
     partly read."""
     partly = "error" if verdict.verdict == "correct" else "skipped"
     kind = {0: "", 1: "failure", 2: partly}[verdict.exit_code]

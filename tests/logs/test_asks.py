@@ -330,9 +330,9 @@ def test_a_fit_that_rests_on_a_guessed_column_says_so():
     guessed = check_log([log])
     column = guessed.columns["length"]
     assert guessed.exit_code == 0
-    assert f"This holds if `{column}` counts the tokens" in guessed.sentence
+    assert f"This assumes that `{column}` counts the tokens" in guessed.sentence
     named_by_hand = check_log([log], columns={"length": column})
-    assert "This holds if" not in named_by_hand.sentence
+    assert "This assumes that" not in named_by_hand.sentence
 
 
 def test_worst_row_is_where_the_log_departs_from_the_declaration():

@@ -47,7 +47,7 @@ FILES = {
     "wrong_cells": (300_000, "words.csv, line 3, column reward: expected a number"),
     "empty_lists": (300_000, "expected one JSON object a line, found none at first"),
     "scalar_lines": (300_000, "line 2: expected a JSON object, found 1"),
-    "repeated_string": (60_000, "nothing varies"),
+    "repeated_string": (60_000, "all advantages are 0"),
     "repeated_list": (60_000, "at most 67,108,864 bytes when it is decoded"),
     "compressed_recording": (10**7, "what a recorder wrote, found compressed buffers"),
 }

@@ -147,7 +147,7 @@ def test_colour_and_tick_come_with_the_answer(page):
 def test_what_a_column_means_is_answered_by_a_button(page, key, head):
     page.click("check-example-rejected-answers")
     text = page.text.replace("\\", "")
-    assert "If `response_length` is 0 where a rollout was rejected" in text
+    assert "If `response_length` is 0 for rejected rollouts" in text
     assert "--declared" not in text
     page.click(key)
     assert head in page.text
@@ -188,7 +188,7 @@ def test_a_check_that_was_ended_can_be_repeated(page, monkeypatch):
         "? Nothing fits" in page.text
         and "Near miss: GRPO fits 15 of the 18 rows" in page.text
     )
-    assert "Only the last rows of each step miss" in page.text
+    assert "Only the last rows of each step do not fit" in page.text
 
 
 def test_every_example_is_shipped():

@@ -32,7 +32,7 @@ ADVICE: Mapping[str, Mapping[str, str]] = {
         PAGE: "If you configured something else, answer the question beside the log.",
     },
     "declare what was": {
-        COMMAND: "Declare what was configured, with --declared.",
+        COMMAND: "Declare the configuration with --declared.",
         PAGE: "Answer the question beside the log.",
     },
 }
@@ -97,7 +97,7 @@ class Statement:
 SAYS = {
     "mask": "marks the tokens of a response",
     "length": "counts the tokens of a response",
-    "rejected length": "is 0 where a rollout was rejected",
+    "rejected length": "is 0 for rejected rollouts",
     "eos": "says that a rollout ended with EOS",
     "truncated": "says that a rollout was cut off",
     "finish_reason": "says how a rollout ended",
@@ -108,7 +108,7 @@ SAYS = {
     "text": "is the text of the prompt that a row was generated from",
     "rank": "is the process that a row was trained on",
     "steps": "counts the transitions of an episode",
-    "prompt": "says which rows belong together",
+    "prompt": "says which rows belong to one prompt",
 }
 """What a column of a role has to mean for a computation that rests on it."""
 
@@ -134,19 +134,13 @@ REASONS = {
         advice="weights",
     ),
     "nothing varies": Statement(
-        "Cannot tell: nothing varies",
-        (
-            "In every prompt the rewards are equal and the advantages are 0. Check"
-            " steps on which rewards differ.",
-        ),
+        "Cannot tell: in every prompt all rewards are equal and all advantages are 0",
+        ("Check steps in which rewards differ.",),
     ),
     "raw reward": Statement("The advantages are the rewards themselves"),
     "none fits": Statement(
         "None of the known computations fits",
-        (
-            "Check the columns, the weights of the rewards, the group size, and what"
-            " was declared, if anything.",
-        ),
+        ("Check the columns, the reward weights, the group size and the declaration.",),
     ),
 }
 """The reason of a judgement -> what is said, without a condition."""
@@ -176,8 +170,8 @@ def statement_of(
         return _change(j, j.change)
     if j.why == "rounding":
         return Statement(
-            f"Cannot tell: {j.computations[0].title} is within what rounding of the"
-            " rewards can do, and so may others be",
+            "Cannot tell: within the rounding of the rewards,"
+            f" {j.computations[0].title} fits, and so may other computations",
             ("Log rewards with more digits.",),
         )
     reason = REASONS[j.why]
@@ -191,7 +185,7 @@ def _correct(j: Judgement, asked: str, columns: Columns) -> Statement:
     """A computation that was declared, or one of those that are known."""
     first, declaration = j.computations[0], j.candidates.declaration
     guessed = [c for c in first.columns if c not in declaration.trusted]
-    rests = tuple(f"This holds if {_means(c, columns)}." for c in guessed)
+    rests = tuple(f"This assumes that {_means(c, columns)}." for c in guessed)
     if declaration.decides:
         return Statement(f"{_matches(j)}, as declared: {asked}", rests)
     if condition := _condition(j.asks, first.title):
@@ -268,7 +262,7 @@ def _means(column: str, columns: Columns, counting: bool = False) -> str:
     role, named = named_as(column, columns, counting)
     meaning = "rejected length" if counting and role == "length" else role
     says = SAYS.get(meaning, "means what its name says")
-    decides = ", and is to decide which rows count" if counting else ""
+    decides = " and decides which rows count" if counting else ""
     return f"`{named}` {says}{decides}"
 
 
@@ -294,7 +288,7 @@ def _suspect(j: Judgement, s: Suspect, columns: Columns) -> Statement:
     first = f"{_matches(j)} ({', '.join(inside)}){_how_many(j)}"
     rest = _how_far(j)
     if j.verdict == "suspect":
-        return Statement(first, (*rest, f"This holds if {means}."))
+        return Statement(first, (*rest, f"This assumes that {means}."))
     more = f" (or {_titles(j.asks[1:3])})" if len(j.asks) > 1 else ""
     question = f"Was this computation configured? If not, it is {record.title}{more}."
     if j.candidates.declaration.decides:
@@ -311,7 +305,7 @@ def _how_many(j: Judgement) -> str:
         return ""
     correct = int(frame["verdict"].eq("correct").sum())
     others = counted(correct, "other")
-    also = f" and the correct computation on {others}" if correct else ""
+    also = f"; on {others} they are correct" if correct else ""
     return f" on {off:,} of {counted(len(frame), 'step')}{also}"
 
 
@@ -323,8 +317,8 @@ def _how_far(j: Judgement) -> tuple[str, ...]:
     largest = off["correct_residual"].replace(np.inf, np.nan).max()
     first = off.iloc[0]
     return (
-        f"The correct advantages differ by up to {short(float(largest), 4)}; the first"
-        f" of these steps is {first['step']}, where row {first['row']} differs most.",
+        f"The largest difference is {short(float(largest), 4)}; the first is at step"
+        f" {first['step']}, row {first['row']}.",
     )
 
 
@@ -354,7 +348,7 @@ def near_words(near: NearMiss | None) -> str:
     sentence = f"Near miss: {title} fits {near.fitting:,} of the {near.rows:,} rows."
     if near.is_tail:
         sentence += (
-            " Only the last rows of each step miss. A tail is often a smaller batch, or"
-            " padding: log it as a step of its own, or leave it out."
+            " Only the last rows of each step do not fit. They may be padding or a"
+            " smaller batch: log them as their own step, or leave them out."
         )
     return sentence
