@@ -112,7 +112,8 @@ def worst_lines(verdict: Verdict, most: int = SHORT) -> list[str]:
     return [
         f"Step {step['step']}, row {step['row']}: off by"
         f" {short(step['correct_residual'], 3)}. {_turned(step['flips'])};"
-        f" {step['groups_affected']} of {counted(step['groups'], 'group')} are affected."
+        f" {step['groups_affected']} of {counted(step['groups'], 'group')} are"
+        " affected."
         for step in worst_steps(verdict, most).to_dict("records")
         if step["correct_residual"] > 1e-9
     ]
