@@ -55,7 +55,7 @@ export class Box {
       this.drawn = now;
     }
     if (box.verdict) {
-      const edited = "You have edited the board. This verdict is about the original batch.";
+      const edited = "This is about the original batch.";
       this.about.textContent = data.edited ? edited : "";
       return;
     }
