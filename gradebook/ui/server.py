@@ -90,7 +90,8 @@ async def lifespan(_app: Any) -> AsyncIterator[dict[str, Any]]:
     task.cancel()
 
 
-PAGES = Semaphore(2)
+PAGES_AT_A_TIME = 2
+PAGES = Semaphore(PAGES_AT_A_TIME)
 """Pages that are drawn at a time. They share one interpreter: a hundred at once take
 longer than one after the other, and the first of them is done last."""
 PATIENCE = 20.0

@@ -6,6 +6,8 @@ from gradebook.cases.scenario import load
 from gradebook.core.errors import GradebookError
 from gradebook.logs.log import check_log
 from gradebook.logs.read.log import pasted
+from gradebook.logs.worker import Checks
+from gradebook.ui.pages.check import checks
 from gradebook.ui.parts.ask import EXAMPLES, FOLDER
 
 NO_ADVANTAGES = "step,prompt,reward\n1,a,0\n1,a,1\n1,a,1\n2,b,1\n2,b,3\n"
@@ -28,6 +30,7 @@ ONE_TAIL = "step,prompt,reward,advantage\n" + "".join(
 def opened(visit):
     """The page, visited once: each test begins another check on it."""
     page = visit("check")
+    checks().ask([pasted(ONE_TAIL)], {}).future.result(600)  # its process stands
     assert "The verdict" not in page.text and page.pictures == []
     return page
 
@@ -175,12 +178,11 @@ def test_a_broken_log_ends_in_a_sentence(page):
 
 
 def test_a_check_that_was_ended_can_be_repeated(page, monkeypatch):
-    def pressed(files, progress, **_):
-        progress(0.5, 3)
+    def pressed(*_):
         raise GradebookError("the run was ended")
 
     with monkeypatch.context() as patch:
-        patch.setattr("gradebook.ui.pages.check.check_log", pressed)
+        patch.setattr(Checks, "ask", pressed)
         paste(page, ONE_TAIL)
     assert "no verdict" in page.errors[0]
     page.click("check-again")

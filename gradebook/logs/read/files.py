@@ -33,8 +33,8 @@ OF_LOGS = set(ENDINGS) - {".txt", ".json"}
 LOGS = "a .parquet, .csv, .tsv or .jsonl file"
 TEXT_BYTES = 2**31 - 2
 """The largest text that pyarrow reads at once."""
-EXPANSION = 200
-"""A file unpacks to at most so many times its size."""
+EXPANSION, LEAST_UNPACKED = 200, 2**26
+"""A file unpacks to at most so many times its size, or to so many bytes."""
 UPLOADED = 2**30
 """Bytes to which an upload unpacks at most."""
 LOOK = 200
@@ -72,7 +72,7 @@ class Source:
 
     @property
     def most_unpacked(self) -> int:
-        most = max(2**26, self.size * EXPANSION)
+        most = max(LEAST_UNPACKED, self.size * EXPANSION)
         return most if self.data is None else min(most, UPLOADED)
 
     def opened(self) -> BinaryIO:

@@ -1,6 +1,5 @@
 """Check your run: drop a log, read the verdict, open its steps."""
 
-import time
 from collections.abc import Sequence
 from functools import partial
 
@@ -8,11 +7,11 @@ import streamlit as st
 
 from gradebook.cases.scenario import SANDBOX, case, load
 from gradebook.core.errors import GradebookError
-from gradebook.core.formatting import flips
+from gradebook.core.formatting import counted, flips
 from gradebook.logs import explore, report
 from gradebook.logs.judging.verdict import Verdict
 from gradebook.logs.judging.words import PAGE
-from gradebook.logs.log import check_log
+from gradebook.logs.worker import Checks
 from gradebook.output.charts import timeline_figure
 from gradebook.output.figures import picture as rows_picture
 from gradebook.output.panels import Panel
@@ -30,6 +29,8 @@ HEADS = {
     "none fits": "? Nothing fits",
     "cannot tell": "? Cannot tell",
 }
+LOOK = 0.2
+"""Seconds between two looks at a check that runs."""
 CHART = "check-timeline"
 CHOSEN = "check-step"
 
@@ -41,6 +42,7 @@ def check_page() -> None:
         " you configured? Drop a log with one row per rollout: prompt, reward and"
         " advantage. It stays on the server that runs this page."
     )
+    checks().warm()
     ask.log()
     checking = keys.CHECKING.get()
     if checking is not None:
@@ -54,28 +56,35 @@ def check_page() -> None:
     ask.more()
 
 
-def _check(checking: Checking) -> None:
-    """Runs the check. A press of Cancel ends it: Streamlit takes it where
-    the bar is drawn."""
+@st.cache_resource(show_spinner=False)
+def checks() -> Checks:
+    """The checks of this server."""
+    return Checks()
 
+
+def _check(checking: Checking) -> None:
+    """Runs the check in the process for strangers' files. A press of Cancel ends it,
+    and so does whoever leaves the page: Streamlit takes it where the bar is drawn."""
     cancel = partial(setattr, checking, "error", "The check was cancelled.")
     work = st.empty()
     with work.container(key="check-work"):
         bar = st.progress(0.0, f"Reading {words.plain(checking.title)}")
         st.button("Cancel", key="check-cancel", on_click=cancel)
-    drawn = time.monotonic()
-
-    def draw(share: float, steps: int) -> None:
-        nonlocal drawn
-        if time.monotonic() > drawn + 0.2:
-            drawn = time.monotonic()
-            bar.progress(share, f"{steps:,} steps checked")
-
+    check = None
     try:
-        files, options = checking.files(), checking.options()
-        checking.verdict = check_log(files, progress=draw, **options)
+        check = checks().ask(checking.files(), checking.options())
+        while not check.is_done(LOOK):
+            share, steps = check.progress
+            text = f"{steps:,} steps checked"
+            if place := checks().place(check):
+                text = f"{counted(place, 'check')} before yours"
+            bar.progress(share, text)
+        checking.verdict = check.future.result()
     except GradebookError as error:
         checking.error = str(error)
+    finally:
+        if check is not None:
+            checks().cancel(check)
     work.empty()
 
 

@@ -123,7 +123,8 @@ def _sits(code: str, me: str) -> Room | None:
     return rooms.read(code) if is_code and rooms.heard(code, me) else None
 
 
-THREADS = ThreadPoolExecutor(8, "rooms")
+MOST_THREADS = 8
+THREADS = ThreadPoolExecutor(MOST_THREADS, "rooms")
 """Edits have threads of their own: they wait for no database."""
 
 
