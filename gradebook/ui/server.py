@@ -108,3 +108,50 @@ def turn() -> Iterator[None]:
     finally:
         if came:
             PAGES.release()
+
+
+def limits() -> dict[str, str]:
+    """Every limit of a server -> what it protects."""
+    from gradebook.cases import link
+    from gradebook.classroom import room, store
+    from gradebook.logs import worker
+    from gradebook.logs.read import files
+    from gradebook.ui import security as limit
+    from gradebook.ui.rooms import news, seat
+
+    def size(count: int) -> str:
+        return f"{count // limit.MB:,} MB"
+
+    of_one, of_all = seat.WRONG_CODES
+    unpacked = (
+        f"{size(files.UPLOADED)} in an upload when it is unpacked, and"
+        f" {files.EXPANSION} times its size (at least {size(files.LEAST_UNPACKED)})"
+    )
+    codes = (
+        f"{of_one.free} wrong codes from an address (of IPv6, a /64 network), and"
+        f" {of_all.free} from all, until an address with a wrong code waits"
+    )
+    return {
+        f"{size(limit.MOST_BODY)} in a request that is no upload": "memory",
+        f"{size(limit.MOST_BODIES)} in all such requests on their way": "memory",
+        f"{size(limit.MOST_OF_SESSION)} uploaded by a session,"
+        f" {size(limit.MOST_OF_SERVER)} by all, counted as they arrive": "memory",
+        f"{limit.A_PART:g} s without a byte, {limit.A_BODY:g} s for a body,"
+        f" {limit.AN_UPLOAD:g} s for an upload": "connections and memory",
+        f"{limit.FILES_OF_ONE} file descriptors free for a newcomer, counted over all"
+        " connections": "learners who are there already",
+        f"{PAGES_AT_A_TIME} bugs' pages drawn at a time": "the time of an edit",
+        f"{link.MOST_UNPACKED:,} bytes, {link.MOST_ROWS:,} rows and"
+        f" {link.MOST_HEADERS} columns in a link": "time and memory",
+        f"{files.MOST_COLUMNS} columns in a log": "memory",
+        unpacked: "memory",
+        f"{size(worker.MEMORY)} of memory and {worker.SECONDS} s of computing for a"
+        " check, one at a time in a process of its own": "everybody else's pages",
+        f"{worker.WAITING} checks in the queue": "memory",
+        f"{store.PATIENCE} s for the rooms' database to connect, to lock and to"
+        " answer": "pages of a room; no other page asks it",
+        f"{news.MOST_THREADS} threads for a room's news": "edits, which have others",
+        f"{room.MOST_ROOMS:,} rooms, {store.MOST_SEATS} seats each": "the database",
+        codes: "the codes of rooms",
+        f"{seat.OPENINGS.free} rooms opened from an address until it waits": "rooms",
+    }

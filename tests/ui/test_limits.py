@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from gradebook.ui.security import limits
+from gradebook.ui.server import limits
 
 README = Path(__file__).parents[2] / "gradebook/classroom/README.md"
 
