@@ -453,7 +453,7 @@ def rejected(step: Step, settings: Settings) -> Changes:
     low, cap = settings["off_policy_low"], settings["off_policy_cap"]
     without, due = [], {}
     for row in step:
-        old = row.get("old_logp", row["logp"])
+        old = row["old_logp"] if "old_logp" in row else row["logp"]
         ratios = [math.exp(a - b) for a, b in zip(old, row["behaviour_logp"])]
         inside = [m * (low <= r <= cap) for m, r in zip(row["mask"], ratios)]
         mask = inside if any(inside) else row["mask"]
