@@ -86,7 +86,7 @@ def whitened(batch: Batch, values: Tensor, earns: Tensor) -> Tensor:
     """`(values - mean) / sqrt(variance + 1e-8)` over the tokens `earns`, bool
     [R, T], of the step, whatever `whiten_over` says. float [R, T]. Raises
     GradebookError for too few."""
-    enough_weight(batch, earns.any(-1))
+    enough_weight(batch, earns.any(-1), batch.tokens)
     step = batch.step_index[:, None].expand(values.shape)
     sets, flat = Segments(step.flatten() + 1, earns.flatten()), values.flatten()
     left = (sets.n - batch.settings.whiten_ddof).clamp(min=1)
