@@ -358,7 +358,7 @@ def kept_prompts(step: Step, settings: Settings) -> Changes:
         return
     groups = grouped(step, "prompt")
     flat = [g for g in groups if len({r["reward"] for r in g if r["scored"]}) < 2]
-    differ = sum([g for g in groups if g not in flat], [])
+    differ: list = sum([g for g in groups if g not in flat], [])
     zeros = due_of([row for row in sum(flat, []) if row["valued"]], 0.0)
     if zeros:
         yield Change("", step, zeros)
@@ -451,7 +451,8 @@ def rejected(step: Step, settings: Settings) -> Changes:
     if settings["whiten_tokens"] or settings["overlong_limit"] is not None:
         return
     low, cap = settings["off_policy_low"], settings["off_policy_cap"]
-    without, due = [], {}
+    without: list = []
+    due: dict = {}
     for row in step:
         old = row["old_logp"] if "old_logp" in row else row["logp"]
         ratios = [math.exp(a - b) for a, b in zip(old, row["behaviour_logp"])]
