@@ -207,7 +207,7 @@ def _unpacked(text: str, original: Table) -> dict[str, list[Any]]:
     rows, changes = value.get("n", len(original)), value.get("c", {})
     columns = value.get("k", [*original.headers])
     # Before anything is made of them: a short text can name very many.
-    is_small = rows in range(1, MOST_ROWS + 1) and len(columns) <= MOST_HEADERS
+    is_small = rows in range(MOST_ROWS + 1) and len(columns) <= MOST_HEADERS
     if not stream.eof or stream.unused_data or not is_small:
         raise ValueError("no table of this case")
     headers: list[str] = []

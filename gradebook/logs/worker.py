@@ -79,6 +79,7 @@ class Checks:
         self._thread = ThreadPoolExecutor(1, "checks")
         self._process: subprocess.Popen[bytes] | None = None
         self._queue: list[Check] = []
+        self._is_closed = False
 
     def warm(self) -> None:
         """Starts the process, so that the first check need not wait for imports."""
@@ -117,7 +118,7 @@ class Checks:
     def close(self) -> None:
         """Ends the process; what waits is cancelled."""
         with self._lock:
-            process = self._process
+            self._is_closed, process = True, self._process
             if process is not None:
                 process.kill()
         self._thread.shutdown(cancel_futures=True)
@@ -135,7 +136,7 @@ class Checks:
         finally:
             with self._lock:
                 self._queue.remove(check)
-                if process.poll() is not None:
+                if process.poll() is not None and not self._is_closed:
                     self._process = _started()
 
     def _told(self, check: Check, process: subprocess.Popen[bytes]) -> Verdict:
