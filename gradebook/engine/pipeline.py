@@ -213,8 +213,11 @@ def _with_loss(engine: Engine, batch: Batch, trace: Trace) -> Trace:
     stages |= {} if kl is None else {"kl": kl}
     return replace(
         trace,
-        **{name: value.detach() for name, value in stages.items()},
         learns=learns,
+        log_ratio=log_ratio.detach(),
+        surrogate=surrogate.detach(),
+        off_policy=off_policy.detach(),
+        kl=None if kl is None else kl.detach(),
         weight=weight,
         loss=(of_policy + of_kl).sum(),
         policy_loss=of_policy,
@@ -252,10 +255,6 @@ def _put_back(trace: Trace, batch: Batch, keep: Tensor, kept: Batch) -> Trace:
         named = {name: getattr(trace, name) for name in names}
         return {name: value for name, value in named.items() if value is not None}
 
-    later = {
-        "tokens": cache(lambda: wide(trace.tokens())),
-        "slopes": cache(lambda: wide(trace.slopes(), zero=True)),
-    }
     by_row = wide(there((*CHAPTERS["rows"], *CHAPTERS["loss"])))
     gradients = wide(there(GRADIENTS), zero=True)
     step = batch.step_index[keep]
@@ -263,4 +262,11 @@ def _put_back(trace: Trace, batch: Batch, keep: Tensor, kept: Batch) -> Trace:
     for name, value in of_step.items():
         of_step[name] = value.new_zeros(batch.step_count)
         of_step[name][step] = value[kept.step_index]
-    return replace(trace, **by_row, **gradients, **of_step, **later)
+    return replace(
+        trace,
+        **by_row,
+        **gradients,
+        **of_step,
+        tokens=cache(lambda: wide(trace.tokens())),
+        slopes=cache(lambda: wide(trace.slopes(), zero=True)),
+    )

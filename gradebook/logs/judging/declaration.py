@@ -118,7 +118,9 @@ def declaration_of(
 
 def _of_estimator(name: object) -> dict[str, Any]:
     """Baseline, scale and whitening of an estimator. Raises GradebookError."""
-    of_name = {each.estimator: parts for parts, each in reversed(NAMED.items())}
+    # Where combinations share an estimator's name, it means the first of them.
+    backwards = reversed([*NAMED.items()])
+    of_name = {each.estimator: parts for parts, each in backwards}
     estimator = str(name).lower().replace("-", "_").replace(" ", "_")
     parts = (*estimator.partition("/")[::2], "")
     baseline, scale, over = of_name.get(estimator.removesuffix("_vectorized"), parts)

@@ -4,7 +4,7 @@ engine, and the rows of a log as it may see them.
 Letters: R rows, S steps, G groups.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import product
@@ -130,7 +130,7 @@ class Runs:
         """The stage's last result where it was of this shape, else a new one: the
         baseline, or the spread without eps. float64 [R]"""
         if stage not in self._last or self._last[stage][0] != shape:
-            functions = {
+            functions: Mapping[str, Callable[..., Tensor]] = {
                 "baseline": advantages.BASELINES[c.baseline],
                 "spread": advantages.SCALES[c.scale],
             }

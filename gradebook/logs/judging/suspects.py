@@ -127,8 +127,10 @@ def settings_beside(
     without one, and those that are asked for most."""
     usual = [(c.ddof, c.eps) for c in beside[:6] if c.divides and c.eps_at == "after"]
     details = [*dict.fromkeys(usual or DETAILS[:2])][:2]
-    names = ("baseline", "scale", "lone_row", "whiten_tokens", "whiten_over")
-    names += ("whiten_ddof", "whiten_eps")
+    names = [
+        *("baseline", "scale", "lone_row"),
+        *("whiten_tokens", "whiten_over", "whiten_ddof", "whiten_eps"),
+    ]
     shapes = [{name: c.settings[name] for name in names} for c in beside[:3]]
     if beside and {beside[0].baseline, beside[0].scale} != {"none"}:
         scale = "none" if beside[0].divides else "group_std"

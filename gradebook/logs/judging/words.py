@@ -162,8 +162,9 @@ def statement_of(
     if j.verdict == "other":
         named = [j.suspect] if j.suspect else j.asks[:3]
         then = f"With what you declared, this is {_titles(named)}."
-        rest = (then,) if named else ()
-        return Statement(f"{_matches(j)}; you declared {asked}", rest)
+        return Statement(
+            f"{_matches(j)}; you declared {asked}", (then,) if named else ()
+        )
     if j.suspect is not None:
         return _suspect(j, j.suspect, columns)
     if j.change is not None:
@@ -196,14 +197,14 @@ def _correct(j: Judgement, asked: str, columns: Columns) -> Statement:
 def _change(j: Judgement, at: int) -> Statement:
     """A run that changes once, from one computation to another."""
     before, step = j.candidates.steps.labels[at - 1 : at + 1]
-    rest = (f"Was it reconfigured at step {step}?",)
+    rest = [f"Was it reconfigured at step {step}?"]
     if j.asks:
-        rest += (f"If not, this is {_titles(j.asks[:2])}.",)
+        rest.append(f"If not, this is {_titles(j.asks[:2])}.")
     first, second = (computation.title for computation in j.computations)
     return Statement(
         f"The advantages match {first} up to step {before} and {second} from step"
         f" {step} on",
-        rest,
+        tuple(rest),
     )
 
 

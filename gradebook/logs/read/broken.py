@@ -31,7 +31,8 @@ class Broken:
     ) -> None:
         """Notes an error of each of these rows, int64 in rising order, that has none
         yet: what `named` makes of the row, or `rest`."""
-        new = rows[np.equal(self.errors[rows], None)]
+        is_new = [error is None for error in self.errors[rows]]
+        new = rows[np.array(is_new, dtype=bool)]
         self.errors[new[NAMED:]] = rest
         for row in new[:NAMED].tolist():
             self.errors[row] = named(row)

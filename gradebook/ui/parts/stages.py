@@ -115,7 +115,12 @@ def _marked(line: Line) -> str:
 def _tokens(comparison: Comparison, row: int, names: tuple[str, str]) -> None:
     """The gradient of the row, token by token, with its parts."""
     batch, traces = comparison.batch, (comparison.correct, comparison.faulty)
-    if comparison.correct.gradient is None:
+    weights = [
+        trace.weight[row] * trace.learns[row]
+        for trace in traces
+        if trace.weight is not None and trace.learns is not None
+    ]
+    if not weights:  # without logp there is no loss
         return
     st.markdown(
         f"**The gradient of row {row} at each unmasked token:** the policy part is"
@@ -132,8 +137,8 @@ def _tokens(comparison: Comparison, row: int, names: tuple[str, str]) -> None:
         if batch.ref_logp is not None:
             gap = signed(float((batch.ref_logp - batch.logp)[row, token]))
         numbers = [signed(settled(float(part[row, token])), 5) for part in parts]
-        counts = (float(t.weight[row] * t.learns[row, token]) for t in traces)
-        body.append([f"t{token + 1}", gap, *numbers, *(plain(x, 5) for x in counts)])
+        counts = [plain(float(weight[token]), 5) for weight in weights]
+        body.append([f"t{token + 1}", gap, *numbers, *counts])
     table(head, body, numbers=range(1, len(head)))
 
 
