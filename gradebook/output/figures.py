@@ -90,15 +90,19 @@ def picture(
     lines: Sequence[str] = (),
     plot: int = PLOT,
     axis: Axis | None = None,
+    labels: Sequence[str] | None = None,
 ) -> Figure:
     """A panel as SVG: a circle and a diamond on each row over a zero line, with a
     thick connector and the word FLIP on a flip. `numbers` are the rows' own, where
     they are not 0, 1, 2, ..; `beside` stands at their right, `lines` below all;
-    `plot` is the plot's width in pixels, `axis` another one than fits the values."""
+    `plot` is the plot's width in pixels, `axis` another one than fits the values.
+    `labels` stand at the left instead of number and prompt; neighbours with the same
+    prompt have the same ground."""
     zero = type(panel.correct[0])() if panel.correct else 0.0
     values = [zero, *panel.finite]
     axis = axis or Axis(min(values), max(values), unit_of(values))
-    x = _places(axis, LEFT + 12, LEFT + plot - 12)
+    left = max([LEFT, *(LETTER * len(label) for label in labels or ())])
+    x = _places(axis, left + 12, left + plot - 12)
     ticks: dict[float, str] = {}
     for value in (zero, axis.low, axis.high):
         if all(abs(x(value) - place) > 45 for place in ticks):
@@ -108,10 +112,11 @@ def picture(
         shaded ^= row > 0 and prompt != prompts[row - 1]
         named = " ".join((prompt if len(prompt) < 7 else prompt[:5] + "…").split())
         label = f"{numbers[row] if numbers else row}  {named}"
+        label = labels[row] if labels else label
         rows[row] |= {"label": label, "shaded": shaded}
     for marks, text in zip(rows, beside):
         marks["beside"] = text
-    right = LEFT + plot + ROOM
+    right = left + plot + ROOM
     foot = ROW * len(rows) + 6
     svg = rendered(
         "rows.svg.jinja",
@@ -121,7 +126,7 @@ def picture(
         width=right + LETTER * max(map(len, beside), default=0),
         right=right,
         height=foot + 36 + 20 * len(lines),
-        middle=LEFT + plot / 2,
+        middle=left + plot / 2,
         foot=foot,
         zero=x(0.0),
         ticks=ticks,

@@ -1,6 +1,7 @@
 """A board whose lines are tokens: what it is given to draw, and what edits do to it."""
 
 from dataclasses import replace
+from xml.etree import ElementTree
 
 import pytest
 
@@ -12,10 +13,12 @@ from gradebook.cases.link import decode, encode
 from gradebook.cases.scenario import load, names
 from gradebook.cases.state import start
 from gradebook.core.errors import GradebookError
+from gradebook.ui.board import component
 from gradebook.ui.board.lesson import lesson
 from gradebook.ui.board.view import view
 from gradebook.ui.parts.drafts import SKIPPED, Draft, Progress
 
+SVG = "{http://www.w3.org/2000/svg}"
 TOKENS = [name for name in names() if load(name).lines != "row"]
 
 
@@ -179,3 +182,49 @@ def test_the_formula_of_a_token_ends_with_the_headline():
     correct, faulty = worked_token(both, 0, 0)
     assert "does not train the row" in correct[0][1].text
     assert "".join(part.text for part in faulty[0]) == "0.000 + 0.040 = +0.040"
+
+
+# The saved picture
+
+
+def words_of_the_picture(name, covered):
+    draft, progress = Draft(load(name)), Progress()
+    if not covered:
+        progress.answer(name, SKIPPED)
+    draft.channel.board = lambda: lesson(draft, progress)
+    picture = ElementTree.fromstring(component._drawn(draft, "http://here"))
+    return [text.text for text in picture.iter(f"{SVG}text")]
+
+
+def test_a_saved_picture_has_a_line_for_each_token_with_the_push_of_both_engines():
+    # A = 0.5 and -0.5; the faulty push is A (1 + logp) at logp -0.5, -1 and -2.
+    words = words_of_the_picture("live_weight", covered=False)
+    beside = [word for word in words if word and word.startswith("logp ")]
+    assert beside == [
+        "logp −0.5: +0.500 → +0.250",
+        "logp −1: +0.500 → 0.000",
+        "logp −2: +0.500 → −0.500",
+        "logp −0.5: −0.500 → −0.250",
+        "logp −1: −0.500 → 0.000",
+        "logp −2: −0.500 → +0.500",
+    ]
+    assert [word for word in words if word and word.startswith("row ")] == [
+        f"row {row}, token {token}" for row in range(2) for token in range(3)
+    ]
+    assert "less likely ← push → more likely" in words
+    assert words.count("FLIP") == 2
+
+
+def test_a_saved_picture_names_folded_tokens_and_leaves_masked_ones_without_a_number():
+    words = words_of_the_picture("borrowed_mask", covered=False)
+    assert words[words.index("row 0, tokens 0 to 2") + 1] == "row 0, token 3"
+    assert words[words.index("row 2, tokens 4 to 6") + 1] == "reward 0: −0.707 → −0.707"
+
+
+@pytest.mark.parametrize("name", TOKENS)
+def test_every_token_board_is_saved_and_keeps_the_faulty_engine_covered(name):
+    if not load(name).variant:
+        assert not any(
+            "→ +" in (word or "") for word in words_of_the_picture(name, True)
+        )
+    assert words_of_the_picture(name, False)

@@ -24,7 +24,7 @@ it has a lock (cases/draft.py), and the endpoint is guarded like an upload
 
 import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -34,11 +34,12 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from streamlit.delta_generator import DeltaGenerator
 
-from gradebook.core.formatting import minus
+from gradebook.core.formatting import minus, short
 from gradebook.output.axes import Axis
 from gradebook.output.figures import picture as rows_picture
 from gradebook.output.panels import Panel
 from gradebook.ui import keys
+from gradebook.ui.board import tokens
 from gradebook.ui.board.view import view
 from gradebook.ui.parts.drafts import SKIPPED, Draft
 from gradebook.ui.program import stub
@@ -106,20 +107,46 @@ def _drawn(draft: Draft, link: str) -> str:
     """What the board shows now, as SVG."""
     with draft.lock:
         data, table = draft.channel.board(), draft.state.table
-    shown, prompts = data["panels"][data["numbers"]], table["prompt"]
+    shown, by_token = data["panels"][data["numbers"]], "lines" in data
     sides = [[math.nan if x is None else x for x in side] for side in shown["engines"]]
-    sides.append([math.nan] * len(prompts))  # for what is covered
-    flips = [row in shown["flips"] for row in range(len(prompts))]
-    panel = Panel(shown["title"], sides[0], sides[1], flips)
+    sides.append([math.nan] * len(sides[0]))  # for what is covered
+    flips = [line in shown["flips"] for line in range(len(sides[0]))]
+    title, groups, labels = shown["title"], table["prompt"], None
+    handle, typed = "reward", table["reward"]
+    if by_token:
+        less, more = shown["ends"]
+        title = f"{less} ← {title} → {more}"
+        handle, typed = data["handles"]["title"], _dragged(data["handles"]["values"])
+        groups = [str(group) for *_, group, _ in data["lines"]]
+        named = zip(data["lines"], data["tokenNames"])
+        labels = [f"row {line[0]}, {_token(line, name)}" for line, name in named]
+    panel = Panel(title, sides[0], sides[1], flips)
     beside = [
-        f"reward {minus(reward)}: {' → '.join(texts)}"
-        for reward, *texts in zip(table["reward"], *shown["text"])
+        f"{handle} {minus(cell)}: {numbers}" if cell else numbers
+        for cell, numbers in zip(typed, map(_numbers, *shown["text"]))
     ]
     source = f"Gradebook, case {data['name']}: {link}"
     lines = (draft.scenario.title, data["summary"], source)
     reach = shown["reach"][1]
     axis = Axis(-reach, reach, shown["unit"])
-    return rows_picture(panel, prompts, beside=beside, lines=lines, axis=axis)
+    return rows_picture(
+        panel, groups, beside=beside, lines=lines, axis=axis, labels=labels
+    )
+
+
+def _token(line: Sequence[Any], name: str) -> str:
+    _, first, last, *_ = line
+    return f"token{'s' * (last > first)} {name}"
+
+
+def _numbers(*texts: str) -> str:
+    """Both engines' numbers; a masked token has none."""
+    return "" if {*texts} == {tokens.NO_NUMBER} else " → ".join(texts)
+
+
+def _dragged(values: Sequence[float | None]) -> list[str]:
+    """The numbers of handles, empty on a line without one."""
+    return ["" if value is None else short(value) for value in values]
 
 
 async def answer(request: Request) -> Response:
