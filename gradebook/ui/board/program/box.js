@@ -104,7 +104,7 @@ export class Box {
       : choices[0].place === null
         ? "Choose an answer."
         : `Drag the empty diamond on ${where} to your guess, or choose an answer.`;
-    return `${about}${drag} The blue dot is the value ${names[0]}.`;
+    return `${about}${drag} Blue dot: ${names[0]}.`;
   }
 
   /**

@@ -154,6 +154,8 @@ export function buttons(board, row) {
     role: "group",
     "aria-label": spoken(row, bits),
   });
+  // A board of tokens counts them as its lines do.
+  const first = board.data.lines ? 0 : 1;
   [...bits].forEach((bit, token) => {
     const turn = () => {
       const value = board.bits(row)[token] !== "1";
@@ -163,8 +165,8 @@ export function buttons(board, row) {
     const look = {
       class: "chip",
       "aria-pressed": bit === "1" ? "true" : "false",
-      "aria-label": `token ${token + 1}`,
-      text: String(token + 1),
+      "aria-label": `token ${token + first}`,
+      text: String(token + first),
     };
     group.append(button(look, turn));
   });

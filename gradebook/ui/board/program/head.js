@@ -9,6 +9,7 @@ import { minus, short } from "./scale.js";
 /** @import { Axis } from "./scale.js" */
 
 const LETTER = 6.8; // pixels of a title's letter
+const SMALL = 4.8; // pixels of a letter at an axis' ends
 
 /** @param {Layout} layout */
 export const tickDistance = ({ narrow }) => (narrow ? 26 : 44);
@@ -109,9 +110,13 @@ export class Head {
     const words = html("span", { class: help ? "helped" : null, title: help, text: title });
     const line = html("span", { class: "title" }, words);
     cell.append(line);
-    const [less, more] = panel?.ends ?? [];
-    if (less) cell.append(html("span", { class: "ends ends-less", text: `\u25c2 ${less}` }));
-    if (more) cell.append(html("span", { class: "ends ends-more", text: `${more} \u25b8` }));
+    const ends = panel?.ends ?? [];
+    const letters = ends.join("\u25c2  \u25b8 ").length;
+    if (ends.length && title.length * LETTER + letters * SMALL <= span.width) {
+      const [less, more] = ends;
+      cell.append(html("span", { class: "ends ends-less", text: `\u25c2 ${less}` }));
+      cell.append(html("span", { class: "ends ends-more", text: `${more} \u25b8` }));
+    }
     if (!panel && board.data.lanes) {
       cell.append(html("span", { class: "ends ends-middle", text: "tokens counted" }));
       return;
