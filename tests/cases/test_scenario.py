@@ -143,7 +143,11 @@ def test_every_guess_has_its_sentence_and_its_place(name):
     assert all(low <= high for low, high in question.regions)
     if not question.places:
         return
-    correct, faulty = (float(one.advantage[scenario.focus]) for one in both(name))
+    expected, row, token = scenario.expected, scenario.focus, scenario.token
+    correct, faulty = (float(one.advantage[row]) for one in both(name))
+    if scenario.lines != "row":  # the guess lies on the axis of the push
+        correct = expected.correct_push[row][token]
+        faulty = expected.faulty_push[row][token]
     assert choice_at(question, faulty) == question.answer
     for at, place in enumerate(question.places):
         assert choice_at(question, place) == at
