@@ -1,16 +1,18 @@
 """A bug on paper, as one HTML page that needs nothing else."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from markupsafe import Markup
 
 from gradebook.analysis.comparison import compare
 from gradebook.analysis.formula import beside, first_sentence, worked
+from gradebook.analysis.token_formula import worked_token
 from gradebook.cases.scenario import bug, load
 from gradebook.core.formatting import minus, pair
 from gradebook.output.axes import unit_of
 from gradebook.output.figures import picture
-from gradebook.output.panels import panels, telling
+from gradebook.output.panels import Panel, panels, telling, token_panel
 from gradebook.output.rendering import rendered
 
 
@@ -18,12 +20,21 @@ def handout(bug_name: str) -> str:
     """The bug's page for A4 paper. Raises GradebookError for a name not in BUGS."""
     record, scenario = bug(bug_name), load(bug_name)
     comparison, row = compare(record, scenario.batch()), scenario.focus
-    shown = panels(comparison, scenario.telltale.kind)
-    panel = telling(comparison, scenario.telltale.kind)
+    by_token = scenario.lines != "row"
     columns = scenario.rows.values()
     if "mask" in columns:
         columns["mask"] = [list(map(int, mask)) for mask in columns["mask"]]
-    results = map(pair, panel.correct, panel.faulty)
+    if by_token:
+        panel, places = token_panel(comparison, scenario.lines)
+        shown, results = [panel], _of_rows(panel, places, len(scenario.rows))
+        groups = [str(p[scenario.lines == "position"]) for p in places]
+        labels = [f"row {row}, token {token}" for row, token in places]
+        formula = worked_token(comparison, row, scenario.token)
+    else:
+        shown = panels(comparison, scenario.telltale.kind)
+        panel = telling(comparison, scenario.telltale.kind)
+        results = [*map(pair, panel.correct, panel.faulty)]
+        groups, labels, formula = columns["prompt"], None, worked(comparison, row)
     body = [
         [str(number), *map(_cell, cells), *both]
         for number, (cells, both) in enumerate(zip(zip(*columns.values()), results))
@@ -38,11 +49,24 @@ def handout(bug_name: str) -> str:
         numbers=[len(columns) + 1, len(columns) + 2],
         title=panel.title,
         bent=any(unit_of(panel.finite) for panel in shown),
-        pictures=[Markup(picture(panel, columns["prompt"])) for panel in shown],
-        worked=worked(comparison, row),
+        pictures=[Markup(picture(one, groups, labels=labels)) for one in shown],
+        line="token" if by_token else "row",
+        at=f"row {row}, token {scenario.token}" if by_token else f"row {row}",
+        worked=formula,
         says=[first_sentence(f) for f in (record.correct, record.faulty)],
         listings=beside(record.correct, record.faulty),
     )
+
+
+def _of_rows(
+    panel: Panel, places: Sequence[tuple[int, int]], rows: int
+) -> list[tuple[str, str]]:
+    """Both engines' numbers of each row's tokens, in a cell each."""
+    found: list[tuple[list[str], list[str]]] = [([], []) for _ in range(rows)]
+    for (row, _), *values in zip(places, panel.correct, panel.faulty):
+        for cell, text in zip(found[row], pair(*values)):
+            cell.append(text)
+    return [(" ".join(a), " ".join(b)) for a, b in found]
 
 
 def _cell(value: Any) -> str:

@@ -7,7 +7,7 @@ from itertools import compress
 from typing import Self
 
 from gradebook.analysis.comparison import Comparison, by_row, push
-from gradebook.core.formatting import flips, pair, plain, same
+from gradebook.core.formatting import flips, pair, plain, same, settled
 
 PUSH = "push"
 """The kind of picture for a case whose lines are tokens."""
@@ -67,6 +67,23 @@ def panels(comparison: Comparison, kind: str = "") -> list[Panel]:
         flipped = flips(correct, faulty).tolist()
         shown.append(Panel(title, correct.tolist(), faulty.tolist(), flipped))
     return shown
+
+
+def token_panel(
+    comparison: Comparison, lines: str
+) -> tuple[Panel, list[tuple[int, int]]]:
+    """The push on each unmasked token, without logp its advantage; and the row and the
+    number of each token. With `lines` "position" equal positions are neighbours."""
+    batch = comparison.batch
+    places = [(row, token) for row, token in batch.mask.nonzero().tolist()]
+    if lines == "position":
+        places.sort(key=lambda place: place[::-1])
+    pushes = [push(batch, t) for t in (comparison.correct, comparison.faulty)]
+    flipped = flips(*pushes)
+    sides = [[settled(float(side[place])) for place in places] for side in pushes]
+    title = "advantage of each token" if batch.logp is None else "push on each token"
+    marks = [bool(flipped[place]) for place in places]
+    return Panel(title, sides[0], sides[1], marks), places
 
 
 def stage_panel(comparison: Comparison, stage: str) -> Panel:

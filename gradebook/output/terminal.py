@@ -4,11 +4,12 @@ import textwrap
 
 from gradebook.analysis.comparison import compare
 from gradebook.analysis.formula import worked
+from gradebook.analysis.token_formula import worked_token
 from gradebook.bugs import BUGS
 from gradebook.cases.scenario import bug, load
 from gradebook.core.formatting import signed
 from gradebook.core.lazy_pandas import pd
-from gradebook.output.panels import telling
+from gradebook.output.panels import telling, token_panel
 
 
 def bug_list() -> str:
@@ -31,18 +32,27 @@ def explain(name: str) -> str:
     """
     record, case = bug(name), load(name)
     comparison = compare(record, case.batch())
-    panel = telling(comparison)
+    by_token = case.lines != "row"
+    if by_token:
+        panel, places = token_panel(comparison, case.lines)
+        rows, tokens = zip(*places)
+        sides = worked_token(comparison, case.focus, case.token)
+    else:
+        panel, rows, tokens = telling(comparison), range(len(case.rows)), ()
+        sides = worked(comparison, case.focus)
     right, wrong = case.engine_names
+    rewards = [f"{value:g}" for value in comparison.batch.reward.tolist()]
     columns = {
-        "row": range(len(case.rows)),
-        "prompt": case.rows["prompt"],
-        "reward": [f"{value:g}" for value in comparison.batch.reward.tolist()],
+        "row": rows,
+        "prompt": [case.rows["prompt"][row] for row in rows],
+        "reward": [rewards[row] for row in rows],
+        **({"token": tokens} if by_token else {}),
         right: map(signed, panel.correct),
         wrong: map(signed, panel.faulty),
     }
-    formula = []
-    for engine, lines in zip(case.engine_names, worked(comparison, case.focus)):
-        formula.append(f"Row {case.focus}, {engine}:")
+    formula, token = [], f", token {case.token}" if by_token else ""
+    for engine, lines in zip(case.engine_names, sides):
+        formula.append(f"Row {case.focus}{token}, {engine}:")
         formula += ["  " + "".join(part.text for part in line) for line in lines]
     parts = [
         f"{record.title} ({record.standing})",

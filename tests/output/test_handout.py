@@ -93,3 +93,13 @@ def test_what_a_scenario_says_is_escaped(monkeypatch):
     assert "script" not in {tag for tag, _ in page.tags}
     assert evil in page.text and page.open == []
     assert all("javascript" not in found.get("href", "") for _, found in page.tags)
+
+
+def test_a_bug_of_tokens_has_a_line_and_a_number_for_each_token():
+    text = handout("live_weight")
+    # A = 0.5; the faulty push is A (1 + logp) at logp -0.5, -1 and -2.
+    assert '<td class="n">+0.500 +0.500 +0.500</td>' in text
+    assert '<td class="n">+0.250 0.000 \u22120.500</td>' in text
+    assert "Why: row 0, token 2" in text and "row 1, token 2" in text
+    assert "Each line is a token" in text
+    assert "Row 0, token 2 is worked out" in words(text)
