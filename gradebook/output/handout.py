@@ -63,8 +63,8 @@ def _of_rows(
 ) -> list[tuple[str, str]]:
     """Both engines' numbers of each row's tokens, in a cell each."""
     found: list[tuple[list[str], list[str]]] = [([], []) for _ in range(rows)]
-    for (row, _), *values in zip(places, panel.correct, panel.faulty):
-        for cell, text in zip(found[row], pair(*values)):
+    for (row, _), right, wrong in zip(places, panel.correct, panel.faulty):
+        for cell, text in zip(found[row], pair(right, wrong)):
             cell.append(text)
     return [(" ".join(a), " ".join(b)) for a, b in found]
 

@@ -1,6 +1,7 @@
 """The bugs in a terminal: a list, and one explained."""
 
 import textwrap
+from collections.abc import Iterable
 
 from gradebook.analysis.comparison import compare
 from gradebook.analysis.formula import worked
@@ -35,18 +36,18 @@ def explain(name: str) -> str:
     by_token = case.lines != "row"
     if by_token:
         panel, places = token_panel(comparison, case.lines)
-        rows, tokens = zip(*places)
         sides = worked_token(comparison, case.focus, case.token)
     else:
-        panel, rows, tokens = telling(comparison), range(len(case.rows)), ()
+        panel = telling(comparison)
+        places = [(row, 0) for row in range(len(case.rows))]
         sides = worked(comparison, case.focus)
     right, wrong = case.engine_names
     rewards = [f"{value:g}" for value in comparison.batch.reward.tolist()]
-    columns = {
-        "row": rows,
-        "prompt": [case.rows["prompt"][row] for row in rows],
-        "reward": [rewards[row] for row in rows],
-        **({"token": tokens} if by_token else {}),
+    columns: dict[str, Iterable[object]] = {
+        "row": [row for row, _ in places],
+        "prompt": [case.rows["prompt"][row] for row, _ in places],
+        "reward": [rewards[row] for row, _ in places],
+        **({"token": [token for _, token in places]} if by_token else {}),
         right: map(signed, panel.correct),
         wrong: map(signed, panel.faulty),
     }

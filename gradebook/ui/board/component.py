@@ -111,8 +111,8 @@ def _drawn(draft: Draft, link: str) -> str:
     sides = [[math.nan if x is None else x for x in side] for side in shown["engines"]]
     sides.append([math.nan] * len(sides[0]))  # for what is covered
     flips = [line in shown["flips"] for line in range(len(sides[0]))]
-    title, groups, labels = shown["title"], table["prompt"], None
-    handle, typed = "reward", table["reward"]
+    title, groups, labels = shown["title"], [*table["prompt"]], None
+    handle, typed = "reward", [*table["reward"]]
     if by_token:
         less, more = shown["ends"]
         title = f"{less} ← {title} → {more}"
