@@ -4,7 +4,7 @@ Everything is tried on a sample of whole steps; what fits some of them is
 computed for all. Steps that nothing fits are sampled again.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 
@@ -13,6 +13,7 @@ import numpy as np
 from gradebook.bugs import BUGS
 from gradebook.cases.scenario import Bug, bug
 from gradebook.core.lazy_pandas import pd
+from gradebook.core.settings import Settings
 from gradebook.core.vocabulary import SCALES
 from gradebook.logs.judging import space
 from gradebook.logs.judging import suspects as bugs
@@ -255,34 +256,48 @@ def search_bugs(
 def _under_all_settings(
     steps: LoggedSteps, declaration: Declaration, fits: dict[Suspect, Fit]
 ) -> Iterator[Suspect]:
-    """Each bug under few settings; where most rows come near, with every ddof and
-    eps, until some fit every step. `fits` is how those that were yielded lie."""
+    """Each bug under few settings; if none fits every step, those that come near on
+    most rows with every ddof and eps. `fits` has the fit of each that was yielded."""
     lone = bool((steps.groups.size == 1).any())
     whitened = (bugs.WHITENED,) if "length" in steps.has else ()
     for shapes in ((*bugs.SHAPES, *bugs.RARE), *whitened):
-        table, done = bugs.conventions(declaration, lone, shapes), set[str]()
-        like: dict[tuple, Suspect] = {}
-        for each in bugs.suspects(steps, table, group_size=declaration.group_size):
-            if each.bug in done:
-                continue
+        table = bugs.conventions(declaration, lone, shapes)
+        group_size = declaration.group_size
+        tried = [*bugs.suspects(steps, table, group_size=group_size)]
+        if (yield from _until_found(tried, fits)):
+            return
+        detailed = _with_details(tried, declaration, fits)
+        if (yield from _until_found(detailed, fits)):
+            return
+
+
+def _until_found(
+    tried: Iterable[Suspect], fits: Mapping[Suspect, Fit]
+) -> Generator[Suspect, None, set[str]]:
+    """Suspects, those of each bug until one fits every step. Returns the bugs of which
+    one does."""
+    found = set[str]()
+    for each in tried:
+        if each.bug not in found:
             yield each
-            near = fits[each].near.mean()
             if fits[each].good.all():
-                done.add(each.bug)
-            elif near > 0.6 and SCALES[each.settings.scale].is_std:
-                shape = replace(each.settings, ddof=1, eps=0.0)
-                like.setdefault((each.bug, shape), each)
-        if done:
-            return
-        for each, (ddof, eps) in product(like.values(), bugs.DETAILS):
-            details = {"ddof": ddof, "eps": eps, **declaration.settings}
-            other = replace(each, settings=replace(each.settings, **details))
-            if each.bug not in done:
-                yield other
-                if fits[other].good.all():
-                    done.add(each.bug)
-        if done:
-            return
+                found.add(each.bug)
+    return found
+
+
+def _with_details(
+    tried: Iterable[Suspect], declaration: Declaration, fits: Mapping[Suspect, Fit]
+) -> Iterator[Suspect]:
+    """Suspects that divide by a deviation and come near on most rows, with every ddof
+    and eps."""
+    near: dict[tuple[str, Settings], Suspect] = {}
+    for each in tried:
+        if fits[each].near.mean() > 0.6 and SCALES[each.settings.scale].is_std:
+            shape = replace(each.settings, ddof=1, eps=0.0)
+            near.setdefault((each.bug, shape), each)
+    for each, (ddof, eps) in product(near.values(), bugs.DETAILS):
+        details = {"ddof": ddof, "eps": eps, **declaration.settings}
+        yield replace(each, settings=replace(each.settings, **details))
 
 
 def find_lost_digits(candidates: Candidates, at: np.ndarray) -> None:

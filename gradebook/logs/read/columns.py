@@ -53,8 +53,8 @@ class Columns:
               stand side by side
     trusted   the roles whose column is no guess: a recorder wrote it, a person
               named it, or a trainer's own format has it
-    by_row    what to give `guessed` as `by_row` where the guessed column of
-              prompts is none; () without another column to try
+    by_row    columns to exclude as prompt ids on a retry, if the guessed prompt
+              column turns out to identify rows; () without another column to try
     """
 
     role: Mapping[str, str]
@@ -90,70 +90,126 @@ def guessed(
     given: Mapping[str, str] | None = None,
     by_row: Sequence[str] = (),
 ) -> Columns:
-    """Which of `names` is what; `numbers` are the names of columns of
-    numbers; `given` says so for some roles, "" for "there is none"; `by_row`
-    name rows, and are prompts only where no other column may be. Raises
-    GradebookError for a role or column that does not exist, and without rewards.
+    """Which of the columns `names` is what.
+
+    numbers  the names of those that hold numbers
+    given    role -> the column that a person named for it, "" for "there is none"
+    by_row   columns that identify rows: they are prompts only if no other can be
+
+    Raises GradebookError for a role or column that does not exist, and without rewards.
     """
-    named = dict(given or {})
-    text = named.get("reward", "")
-    parts = [text] if text in names else map(str.strip, text.split("+"))
-    rewards = [*filter(None, parts)]
-    for key in named:
-        choice(key, NAMES, key)
-    role = {key: name for key, name in named.items() if name}
-    trusted = {*role}
-    role.pop("reward", "")
-    for key, name in [*role.items(), *(("reward", name) for name in rewards)]:
-        if name not in names:
-            columns = "one of the columns " + shown(", ".join(names), 200)
-            raise refuse(columns, name, key)
-    # The log begins as TRL's do.
-    trl = "|step|prompt|completion|" in f"|{'|'.join(names)}|" and "advantage" in names
-    aliases = dict(NAMES)
-    if trl:
-        aliases["prompt"] = (*GROUP_IDS, "prompt")
-        # A function called `truncated` gives a reward there. With a column of rewards
-        # it may be another trainer's log of the same shape.
-        if not any(plain(name) in NAMES["reward"] for name in names):
-            aliases = {role: aliases[role] for role in TRL_ROLES}
-    taken, prompts = {*role.values(), *rewards}, []
-    for key in [key for key in aliases if key not in named]:
-        by_name = {plain(n): n for n in reversed(names) if n not in taken}
-        likely = [by_name[alias] for alias in aliases[key] if alias in by_name]
-        if key == "prompt":
-            likely = prompts = sorted(likely, key=lambda n: n in by_row)
-        if likely:
-            role[key] = likely[0]
-            taken.add(likely[0])
-    named_reward = role.pop("reward", "")
-    by_place = {"prompt", "completion", "advantage"} <= {*names} and "prompt" in role
-    by_place &= role.get("prompt") == "prompt" or trl
-    if not rewards and by_place and "reward" not in named:
-        # TRL's reward functions: numbers between completion and advantage, but for
-        # ids of problems.
-        first, last = names.index("completion") + 1, names.index("advantage")
-        between = names[first:last] if first <= last else names
-        ids = {*NAMES["prompt"], *NAMES["step"]}
-        others = {*role.values(), *(n for n in names if plain(n) in ids)}
-        rewards = [n for n in between if n in numbers and n not in others]
-    if not rewards and named_reward:
-        rewards = [named_reward]
+    given = given or {}
+    named, rewards = _named(names, given)
+    aliases = {role: a for role, a in _aliases(names).items() if role not in given}
+    found, prompts = _found(names, aliases, {*named.values(), *rewards}, by_row)
+    role = {**named, **found}
+    reward = role.pop("reward", "")
+    by_place = _is_by_place(names, role)
+    if not rewards and by_place and "reward" not in given:
+        rewards = _reward_functions(names, numbers, role)
+    if not rewards and reward:
+        rewards = [reward]
     if not rewards:
         raise GradebookError(
             key="reward",
             expected="a column of rewards (name it with reward=...)",
             found="columns " + shown(", ".join(names), 120),
         )
-    if by_place:
-        trusted |= {*TRL_ROLES, "reward"}
-    elif {*names} >= {"uid", "advantages"} and VERL_REWARDS & {*names}:
-        trusted |= {r for r, name in role.items() if name in VERL}
-        trusted |= {"reward"} if {*rewards} <= VERL_REWARDS else set()
+    trusted = {role for role, name in given.items() if name}
+    trusted |= _of_format(names, role, rewards, by_place)
     tried = {*by_row, role.get("prompt")}
     retry = "prompt" not in trusted and not tried.issuperset(prompts)
     more = (*by_row, role["prompt"]) if retry else ()
     return Columns(role, tuple(rewards), by_place, frozenset(trusted), more)
+
+
+def _named(
+    names: Sequence[str], given: Mapping[str, str]
+) -> tuple[dict[str, str], list[str]]:
+    """The columns that a person named, by role, and those of the rewards, written as
+    "a + b". Raises GradebookError for a role or column that does not exist."""
+    for key in given:
+        choice(key, NAMES, key)
+    text = given.get("reward", "")
+    parts = [text] if text in names else map(str.strip, text.split("+"))
+    rewards = [*filter(None, parts)]
+    role = {key: name for key, name in given.items() if name and key != "reward"}
+    for key, name in [*role.items(), *(("reward", name) for name in rewards)]:
+        if name not in names:
+            columns = "one of the columns " + shown(", ".join(names), 200)
+            raise refuse(columns, name, key)
+    return role, rewards
+
+
+def _begins_as_trl(names: Sequence[str]) -> bool:
+    """The columns begin as those of TRL's own log."""
+    return "|step|prompt|completion|" in f"|{'|'.join(names)}|" and "advantage" in names
+
+
+def _aliases(names: Sequence[str]) -> Mapping[str, tuple[str, ...]]:
+    """The names that each role may go by in a log with these columns."""
+    if not _begins_as_trl(names):
+        return NAMES
+    aliases = {**NAMES, "prompt": (*GROUP_IDS, "prompt")}
+    # A function called `truncated` gives a reward there. With a column of rewards it
+    # may be another trainer's log of the same shape.
+    if any(plain(name) in NAMES["reward"] for name in names):
+        return aliases
+    return {role: aliases[role] for role in TRL_ROLES}
+
+
+def _found(
+    names: Sequence[str],
+    aliases: Mapping[str, tuple[str, ...]],
+    named: set[str],
+    by_row: Sequence[str],
+) -> tuple[dict[str, str], list[str]]:
+    """The likeliest column of each role in `aliases`, each column once and none of
+    those that were `named`; and every column that may be the prompts."""
+    role, taken, prompts = dict[str, str](), {*named}, list[str]()
+    for key, known in aliases.items():
+        by_name = {plain(n): n for n in reversed(names) if n not in taken}
+        likely = [by_name[alias] for alias in known if alias in by_name]
+        if key == "prompt":
+            likely = prompts = sorted(likely, key=lambda n: n in by_row)
+        if likely:
+            role[key] = likely[0]
+            taken.add(likely[0])
+    return role, prompts
+
+
+def _is_by_place(names: Sequence[str], role: Mapping[str, str]) -> bool:
+    """Groups are cut by position, as in TRL's own log."""
+    if not {"prompt", "completion", "advantage"} <= {*names} or "prompt" not in role:
+        return False
+    return role["prompt"] == "prompt" or _begins_as_trl(names)
+
+
+def _reward_functions(
+    names: Sequence[str], numbers: Sequence[str], role: Mapping[str, str]
+) -> list[str]:
+    """TRL's reward functions: columns of numbers between completion and advantage,
+    except ids of problems."""
+    first, last = names.index("completion") + 1, names.index("advantage")
+    between = names[first:last] if first <= last else names
+    ids = {*NAMES["prompt"], *NAMES["step"]}
+    others = {*role.values(), *(n for n in names if plain(n) in ids)}
+    return [n for n in between if n in numbers and n not in others]
+
+
+def _of_format(
+    names: Sequence[str],
+    role: Mapping[str, str],
+    rewards: Sequence[str],
+    by_place: bool,
+) -> set[str]:
+    """The roles whose column a trainer's own format has, TRL's or verl's."""
+    if by_place:
+        return {*TRL_ROLES, "reward"}
+    if not {*names} >= {"uid", "advantages"} or not VERL_REWARDS & {*names}:
+        return set()
+    roles = {r for r, name in role.items() if name in VERL}
+    return roles | {"reward"} if {*rewards} <= VERL_REWARDS else roles
 
 
 def canonical(
@@ -164,63 +220,25 @@ def canonical(
     cannot be used, and `bad` has those of lines that could not be read."""
     broken = bad or Broken(len(frame))
     of = {role: frame[name] for role, name in columns.role.items()}
-    # A row without a reward is no mistake where functions are summed, or
-    # where the log says which rows were scored.
-    several = len(columns.rewards) > 1 or columns.by_place or "scored" in of
-    table: dict[str, np.ndarray] = {}
-    for number, name in enumerate(columns.rewards):
-        reward = frame[name]
-        if has_lists(reward):  # a reward at each token
-            tokens = reward.astype(object).map(listed)
-            totals = tokens.map(lambda t: t.sum() if len(t) else np.nan, "ignore")
-            reward = totals.where(tokens.notna(), reward)
-        values = _numbers(reward)
-        wrong = ~np.isfinite(values) & ~(_empty(reward) & several)
-        _refuse(reward, wrong, "a number", broken)
-        table[f"reward {number}"] = values
+    table = _rewards(frame, columns, broken)
     for role, column in of.items():
-        kind, least = ALL[role].kind, ALL[role].least
+        kind = ALL[role].kind
         if kind == "whole":
-            values = _numbers(column)
-            with np.errstate(invalid="ignore"):
-                whole = (values % 1 == 0) & (values >= least) & (values <= 2**31)
-            _refuse(column, ~whole, f"a whole number from {least}", broken)
-            table[role] = np.where(whole, values, np.nan)
-        elif kind == "flag":
-            table[role] = _each(column, lambda cell: FLAGS.get(_word(cell), math.nan))
-            _refuse(column, np.isnan(table[role]), "true or false", broken)
-        elif kind == "label":
-            table[role] = _labels(column, broken)
-        elif kind == "index":
-            table[role] = _index(column, broken)
+            table[role] = _whole(column, ALL[role].least, broken)
+        elif kind in CELLS:
+            table[role] = CELLS[kind](column, broken)
     masks = [*map(listed, of["mask"])] if "mask" in of else [None] * len(frame)
     if "advantage" in of:
         advantage = of["advantage"]
         if has_lists(advantage):
             advantage, tokens = _one_a_row(advantage, masks, broken)
             table.setdefault("length", tokens)
-        table["advantage"] = _numbers(advantage)
-        # NaN and infinity are numbers that a trainer may have computed.
-        if advantage.dtype.kind not in "fiub":
-            nan = advantage.map(lambda cell: _word(cell).strip("+-") == "nan")
-            wrong = np.isnan(table["advantage"]) & (~nan.eq(True) | advantage.isna())
-            wrong &= table.get("kept_steps", np.ones(len(frame))) != 0
-            _refuse(advantage, wrong, "a number", broken)
+        kept_steps = table.get("kept_steps", np.ones(len(frame)))
+        table["advantage"] = _advantages(advantage, kept_steps, broken)
     if "mask" in of:
-        wrong = np.array([m is None or not np.isin(m, (0, 1)).all() for m in masks])
-        table["length"] = np.array([np.nan if m is None else m.sum() for m in masks])
-        _refuse(of["mask"], wrong, "a list of 0 and 1", broken)
-    for role, keeps in (("accepted", 1.0), ("rejected", 0.0)):
-        if role in table:
-            flags, whole = table.pop(role), table.get("length", np.ones(len(frame)))
-            table.setdefault("all_tokens", whole)
-            table["length"] = np.where(flags == keeps, whole, flags * 0)
-    truncated = table.pop("truncated", None)
-    if "eos" not in of and truncated is not None:
-        table["eos"] = 1 - truncated
-    elif "eos" not in of and "finish_reason" in of:
-        words = of["finish_reason"].astype(str).str.lower()
-        table["eos"] = 1.0 - words.isin(CUT_SHORT).to_numpy()
+        table["length"] = _unmasked(of["mask"], masks, broken)
+    _without_rejected(table, len(frame))
+    _ended(table, of)
     if "steps" in table and "kept_steps" in table:
         more = table["kept_steps"] > table["steps"]
         _refuse(of["kept_steps"], more, "at most the row's steps", broken)
@@ -228,6 +246,72 @@ def canonical(
     rows = pd.DataFrame(table, index=frame.index)
     errors = broken.at(Path(file).name, frame.index.to_numpy())
     return rows.assign(broken=pd.Series(errors, frame.index, dtype=object))
+
+
+def _rewards(
+    frame: pd.DataFrame, columns: Columns, broken: Broken
+) -> dict[str, np.ndarray]:
+    """Each reward function's numbers, the sum of a row with a reward at each token:
+    float64 [R]."""
+    # A row without a reward is no mistake where functions are summed, or
+    # where the log says which rows were scored.
+    may_lack = len(columns.rewards) > 1 or columns.by_place or "scored" in columns.role
+    table = {}
+    for number, name in enumerate(columns.rewards):
+        reward = frame[name]
+        if has_lists(reward):
+            tokens = reward.astype(object).map(listed)
+            totals = tokens.map(lambda t: t.sum() if len(t) else np.nan, "ignore")
+            reward = totals.where(tokens.notna(), reward)
+        values = _numbers(reward)
+        wrong = ~np.isfinite(values) & ~(_empty(reward) & may_lack)
+        _refuse(reward, wrong, "a number", broken)
+        table[f"reward {number}"] = values
+    return table
+
+
+def _advantages(
+    column: pd.Series, kept_steps: np.ndarray, broken: Broken
+) -> np.ndarray:
+    """float64 [R]. NaN and infinity are numbers that a trainer may have computed; a
+    row that kept no step needs none."""
+    values = _numbers(column)
+    if column.dtype.kind not in "fiub":
+        nan = column.map(lambda cell: _word(cell).strip("+-") == "nan")
+        wrong = np.isnan(values) & (~nan.eq(True) | column.isna())
+        _refuse(column, wrong & (kept_steps != 0), "a number", broken)
+    return values
+
+
+def _unmasked(
+    column: pd.Series, masks: Sequence[np.ndarray | None], broken: Broken
+) -> np.ndarray:
+    """How many tokens the mask of each row keeps, float64 [R]."""
+    wrong = np.array([m is None or not np.isin(m, (0, 1)).all() for m in masks])
+    _refuse(column, wrong, "a list of 0 and 1", broken)
+    return np.array([np.nan if m is None else m.sum() for m in masks])
+
+
+def _without_rejected(table: dict[str, np.ndarray], rows: int) -> None:
+    """Gives rejected rows the length 0; "all_tokens" keeps the length of every row."""
+    for role, keeps in (("accepted", 1.0), ("rejected", 0.0)):
+        if role in table:
+            flags, whole = table.pop(role), table.get("length", np.ones(rows))
+            table.setdefault("all_tokens", whole)
+            table["length"] = np.where(flags == keeps, whole, flags * 0)
+
+
+def _ended(table: dict[str, np.ndarray], of: Mapping[str, pd.Series]) -> None:
+    """Without a column that says which rows ended, takes "eos" from the one that says
+    which were cut short, or why each ended."""
+    truncated = table.pop("truncated", None)
+    if "eos" in of:
+        return
+    if truncated is not None:
+        table["eos"] = 1 - truncated
+    elif "finish_reason" in of:
+        words = of["finish_reason"].astype(str).str.lower()
+        table["eos"] = 1.0 - words.isin(CUT_SHORT).to_numpy()
 
 
 def _refuse(column: pd.Series, rows: np.ndarray, expected: str, to: Broken) -> None:
@@ -302,6 +386,22 @@ def _numbers(column: pd.Series) -> np.ndarray:
     return _each(column, _number)
 
 
+def _whole(column: pd.Series, least: int, broken: Broken) -> np.ndarray:
+    """Whole numbers from `least`, float64 [R], NaN for other cells."""
+    values = _numbers(column)
+    with np.errstate(invalid="ignore"):
+        whole = (values % 1 == 0) & (values >= least) & (values <= 2**31)
+    _refuse(column, ~whole, f"a whole number from {least}", broken)
+    return np.where(whole, values, np.nan)
+
+
+def _flags(column: pd.Series, broken: Broken) -> np.ndarray:
+    """1 for true and 0 for false, float64 [R], NaN for other cells."""
+    values = _each(column, lambda cell: FLAGS.get(_word(cell), math.nan))
+    _refuse(column, np.isnan(values), "true or false", broken)
+    return values
+
+
 def _index(column: pd.Series, broken: Broken) -> np.ndarray:
     """Numbers that tell rows apart as int64 where most are whole, else as text,
     [R]; UNKNOWN, or "", where a cell has none."""
@@ -330,6 +430,14 @@ def _labels(column: pd.Series, broken: Broken) -> np.ndarray:
     _refuse(column, codes < 0, "a label", broken)
     hashes = pd.util.hash_array(np.array([*_texts(kinds), ""], dtype=object))
     return hashes.astype("int64")[codes]
+
+
+CELLS: Mapping[str, Callable[[pd.Series, Broken], np.ndarray]] = {
+    "flag": _flags,
+    "label": _labels,
+    "index": _index,
+}
+"""What reads the cells of each kind of column, but for whole numbers."""
 
 
 def _one_a_row(

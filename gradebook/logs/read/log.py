@@ -61,9 +61,9 @@ class Log:
     table: pd.DataFrame = field(default_factory=lambda: pd.DataFrame())
 
     def take(self, table: pd.DataFrame) -> None:
-        """Takes the rows, those of each step together, without steps that cannot
-        be judged, or, in a log without steps, without such prompts. `broken` has
-        the rows' errors."""
+        """Stores the rows grouped by step. Steps with a broken row are dropped; in a
+        log without steps, prompts with a broken row are. The column `broken` has the
+        rows' errors."""
         bad = table["broken"].notna().to_numpy()
         errors = table.pop("broken")[bad].tolist()
         advantage = self.columns.role.get("advantage")
@@ -114,50 +114,83 @@ def read_files(
     if not files:
         names = ", ".join(map(str, paths))
         raise GradebookError(file=names, expected=LOGS, found="none")
-    if any(source.kind == "recording" for source in files):
-        from gradebook.logs.recording import recording
-
-        run = recording(files)
-        if run is not None:
-            return read_recording(run, columns, files)
-    chosen: Columns | None = None
-
-    def choose(names: list[str], numbers: list[str]) -> Columns:
-        nonlocal chosen
-        chosen = chosen or guessed(names, numbers, columns, by_row)
-        for name in [name for name in chosen.used if name not in names]:
-            first = "the columns of the first file"
-            raise GradebookError(key=name, expected=first, found="no such column")
-        return chosen
-
-    errors: list[GradebookError] = []
-    types: dict[str, str] = {}
-    tables: list[pd.DataFrame] = []
+    run = _recorded(files)
+    if run is not None:
+        return read_recording(run, columns, files)
+    read = _FilesRead(columns, by_row)
     for number, source in enumerate(files):
+        read.add(source, number if len(files) > 1 else None)
+        progress((number + 1) / len(files))
+    if read.chosen is None:
+        raise read.errors[0]
+    log = Log(files, read.chosen, read.types, broken_files=len(read.errors))
+    log.take(read.rows())
+    log.broken += [e.at(file=Path(e.file).name) for e in read.errors[:NAMED]]
+    if read.chosen.by_row and log.table["prompt"].is_unique:
+        return read_files(files, columns, progress, read.chosen.by_row)
+    return log
+
+
+def _recorded(files: Sequence[Source]) -> Recording | None:
+    """What a recorder wrote, if the files are its own."""
+    if all(source.kind != "recording" for source in files):
+        return None
+    from gradebook.logs.recording import recording
+
+    return recording(files)
+
+
+@dataclass(eq=False)
+class _FilesRead:
+    """The files of a log that were read so far.
+
+    given, by_row  as `guessed` takes them
+    chosen         the columns of the first file that could be read
+    types          how that file stores its numbers
+    tables         the rows of each file that could be read, in canonical columns
+    errors         why each other file could not
+    """
+
+    given: Mapping[str, str] | None
+    by_row: tuple[str, ...]
+    chosen: Columns | None = None
+    types: Mapping[str, str] = field(default_factory=dict)
+    tables: list[pd.DataFrame] = field(default_factory=list)
+    errors: list[GradebookError] = field(default_factory=list)
+
+    def add(self, source: Source, number: int | None) -> None:
+        """Reads one file more. If its rows name no step, the file is one: that of the
+        last number in its name, or `number`; None leaves the rows in step 0."""
+        chosen = self.chosen
+
+        def choose(names: list[str], numbers: list[str]) -> Columns:
+            nonlocal chosen
+            chosen = chosen or guessed(names, numbers, self.given, self.by_row)
+            for name in [name for name in chosen.used if name not in names]:
+                first = "the columns of the first file"
+                raise GradebookError(key=name, expected=first, found="no such column")
+            return chosen
+
         try:
             frame, bad = read_rows(source, choose)
         except GradebookError as error:
-            errors.append(error.inside(source.name))
-            chosen = chosen if tables else None
-        else:
-            assert chosen is not None
-            types = types or chosen.types(frame)
-            table = canonical(frame, chosen, source.name, bad)
-            if "step" not in chosen.role and len(files) > 1:  # a file is one
-                digits = re.findall(r"[0-9]+", Path(source.name).stem)
-                table["step"] = int(digits[-1][-15:]) if digits else number
-            tables.append(table)
-        progress((number + 1) / len(files))
-    if chosen is None or not tables:
-        raise errors[0]
-    if len({table["step"].dtype.kind for table in tables}) > 1:
-        tables = [t.assign(step=t["step"].astype(str)) for t in tables]
-    log = Log(files, chosen, types, broken_files=len(errors))
-    log.take(pd.concat(tables, ignore_index=True))
-    log.broken += [e.at(file=Path(e.file).name) for e in errors[:NAMED]]
-    if chosen.by_row and log.table["prompt"].is_unique:
-        return read_files(files, columns, progress, chosen.by_row)
-    return log
+            self.errors.append(error.inside(source.name))
+            return
+        assert chosen is not None
+        self.chosen = chosen
+        self.types = self.types or chosen.types(frame)
+        table = canonical(frame, chosen, source.name, bad)
+        if "step" not in chosen.role and number is not None:
+            digits = re.findall(r"[0-9]+", Path(source.name).stem)
+            table["step"] = int(digits[-1][-15:]) if digits else number
+        self.tables.append(table)
+
+    def rows(self) -> pd.DataFrame:
+        """The rows of all files. Steps are text if they are in one of the files."""
+        tables = self.tables
+        if len({table["step"].dtype.kind for table in tables}) > 1:
+            tables = [t.assign(step=t["step"].astype(str)) for t in tables]
+        return pd.concat(tables, ignore_index=True)
 
 
 def told_apart(table: pd.DataFrame) -> tuple[pd.DataFrame, int]:
