@@ -161,6 +161,10 @@ NOBODY = Seat(leads=False, heard=0.0, question="", follows=True, votes={})
 PATIENCE = 5
 """Seconds that a database has to connect, to answer a statement, to give a lock or a
 connection. One that needs longer is away."""
+QUEUE = 4 * PATIENCE
+"""Seconds to wait for SQLite's one connection. A vote takes it for milliseconds, so
+that a class of 500 is through long before; only a file that cannot be opened leaves
+others waiting."""
 AGAIN = 1.0
 """Seconds until a database that is away is tried again."""
 CONNECTIONS, MORE_CONNECTIONS = 16, 10
@@ -269,8 +273,7 @@ class Database:
         self._trying = threading.get_ident()
         while not self._ended.wait(AGAIN):
             with suppress(*FAILURES), self._timed():
-                if self._engine is not None:
-                    self._engine.dispose()
+                self._forget_connections()
                 with self.engine.begin() as connection:
                     _make_tables(connection)
                     # A full disk can be read, and a locked one, too.
@@ -278,6 +281,16 @@ class Database:
                 self._is_open, self.is_away = True, False
                 LOG.warning("The rooms' database is back.")
                 return
+
+    def _forget_connections(self) -> None:
+        """Closes the connections, which may be to a database that is gone."""
+        if self.engine.dialect.name == "postgresql":
+            self.engine.dispose()
+            return
+        # SQLite's one connection is taken in turn. To dispose of the pool could take it
+        # from a thread that was just given it, and that thread would wait for ever.
+        with self.engine.connect() as connection:
+            connection.invalidate()
 
     def _watch(self) -> None:
         """Cuts the connections of a database that hangs: its kernel still takes what
@@ -299,8 +312,8 @@ def _engine(url: str) -> sql.Engine:
         url = f"sqlite:///{folder / 'rooms.db'}"
     if url.startswith("sqlite"):
         # SQLite has one writer, and who finds it busy only tries again. Here they
-        # wait for the one connection, however long the queue is.
-        queue: dict[str, Any] = {"poolclass": sql.QueuePool, "pool_timeout": None}
+        # wait for the one connection.
+        queue: dict[str, Any] = {"poolclass": sql.QueuePool, "pool_timeout": QUEUE}
         engine = sql.create_engine(url, pool_size=1, max_overflow=0, **queue)
         sql.event.listen(engine, "connect", _set_up_sqlite)
         # Whoever will write takes its place at once: two readers that both go on to
