@@ -96,7 +96,7 @@ def step_rows(verdict: Verdict, step: object, most: int = ROWS) -> StepRows:
     if left := steps.rows - len(order):
         note += (
             f" {left} of the step's {steps.rows} rows are left out:"
-            " what depends on the whole step is not as in the log."
+            " numbers that depend on the whole step differ from the log."
         )
     row, logged = int(np.argmax(away[order])), steps.advantage[order]
     return StepRows(table, settings, name, row, logged, correct[order], note.strip())
@@ -176,9 +176,9 @@ def failing_test(verdict: Verdict) -> str:
 
 
 def what_if(steps: LoggedSteps, declaration: Declaration) -> pd.DataFrame:
-    """Where the faulty engines would differ from the correct one on these
+    """How far the faulty engines would differ from the correct one on these
     rows, under GRPO with the settings that were declared: one row for each bug
-    that the columns allow, where all can be computed, most flips first.
+    that the columns allow and that can be computed, most flips first.
 
     Columns: bug, estimator; steps, on which they differ, of how many; rows_off,
     flips; where they differ most: step, row (counted from 0 in the step), largest
@@ -225,8 +225,8 @@ def sentences(lines: pd.DataFrame) -> list[str]:
             says = (
                 f"under {line['estimator']}, the engines would differ on"
                 f" {line['steps']} of {counted(line['of'], 'step')}, on"
-                f" {counted(line['rows_off'], 'row')}, {line['flips'] or 'none'} of"
-                f" them with the other sign. They differ most at step {line['step']},"
+                f" {counted(line['rows_off'], 'row')}; {counted(line['flips'], 'sign')}"
+                f" would change. The largest difference is at step {line['step']},"
                 f" row {line['row']}: correct {numbers[0]}, faulty {numbers[1]}."
             )
         texts.append(f"{bug(line['bug']).title}: {says}")

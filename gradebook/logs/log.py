@@ -253,23 +253,24 @@ def _without_weights(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _notes(log: Log, rounding: Rounding) -> list[str]:
-    """What is not judged, was brought together, or is allowed for."""
+    """Notes on steps that were not judged or were rearranged, and on rounding."""
     steps = counted(log.broken_steps, "step is", "steps are")
     if log.without:
         steps = f"all {counted(log.without, 'row')} of these prompts are"
     notes = {
         f"{log.broken_files} of {counted(len(log.sources), 'file')} could not be read"
         " to the end; the others are checked.": log.broken_files,
-        "Advantages differ between the tokens of a row; the mean over its unmasked"
-        " tokens is judged.": log.recording and log.recording.parts["by_token"].any(),
+        "Some rows have several advantages, one per token. The check uses their mean"
+        " over unmasked tokens.": log.recording
+        and log.recording.parts["by_token"].any(),
         "The rows of a step are not next to each other in this log. They were grouped"
         " by step, in their logged order.": log.gathered and not log.repeated,
-        f"{counted(log.repeated, 'step stands', 'steps stand')} again, as after a"
-        " resumed run; each time is judged by itself.": log.repeated,
+        f"{counted(log.repeated, 'step occurs', 'steps occur')} more than once, as"
+        " after a resumed run. Each occurrence is judged separately.": log.repeated,
         f"{counted(log.broken_cells, 'broken cell was', 'broken cells were')} left out;"
         f" {steps} not judged for it.": log.broken_cells,
-        f"Advantages are {rounding.words}; that much is allowed for where nothing fits"
-        " exactly.": rounding,
+        f"Advantages are {rounding.words}; if nothing fits exactly, this rounding is"
+        " allowed for.": rounding,
     }
     return [note for note in notes if notes[note]]
 

@@ -10,12 +10,11 @@ from gradebook.logs.judging.verdict import Verdict
 from gradebook.output.rendering import rendered
 
 SHORT = 5
-"""So many lines follow the verdict in a terminal, unless all are asked for."""
+"""Number of lines after the verdict in a terminal, without --verbose."""
 
 
 def facts(verdict: Verdict) -> list[tuple[str, str]]:
-    """What was read and what it came to, in short; what there is nothing of is
-    left out."""
+    """The facts of a verdict as pairs of name and value, without empty ones."""
     files, columns = list(verdict.files), verdict.columns.items()
     residuals = verdict.residual, verdict.correct_residual
     distance, correct = (short(x, 3) if math.isfinite(x) else "" for x in residuals)
@@ -44,7 +43,7 @@ def facts(verdict: Verdict) -> list[tuple[str, str]]:
 
 
 def lists(verdict: Verdict) -> dict[str, list[str]]:
-    """What else is known, sentence by sentence, under its titles."""
+    """Title -> sentences of that section; a section may be empty."""
     return {
         "What this log cannot tell": [*verdict.ties.values()],
         "Notes, and what was not checked": [*verdict.notes],
@@ -67,8 +66,7 @@ def report(verdict: Verdict) -> str:
 
 
 def text(verdict: Verdict, verbose: bool) -> str:
-    """For a person at a terminal: the verdict, and at most five lines unless
-    everything is asked for."""
+    """The verdict for a terminal, with at most SHORT more lines unless `verbose`."""
     columns = ", ".join(f"{role} = {name}" for role, name in verdict.columns.items())
     lines = [verdict.near, *worst_lines(verdict, SHORT if verbose else 1)]
     lines += sentences(verdict.what_if)[: None if verbose else 1]

@@ -2,10 +2,10 @@
 reward weights.
 
 TRL cuts groups by position, `num_generations` rows each, and writes every reward
-function before weighting. Whatever a trainer does with them, the advantages of a
-group lie on a rising line with its summed rewards: sizes and weights are tried until
-all groups do. Evaluation rows follow a step's training rows in TRL's fixed-size buffer
-and push out the oldest ones. Letters: R rows, F reward functions.
+function before weighting. Whatever a trainer does with them, a group's
+advantages rise linearly with its summed rewards. Sizes and weights are tried until
+this holds for all groups. Evaluation rows follow a step's training rows in TRL's
+fixed-size buffer and push out the oldest ones. Letters: R rows, F reward functions.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from gradebook.logs.logged_steps import LoggedSteps, to_logged
 from gradebook.logs.read.columns import Columns
 
 SAMPLE_ROWS = 4096
-"""So many rows, in whole steps, are looked at."""
+"""Number of rows, in whole steps, that the search uses."""
 NEAR, CLOSE = 1e-3, 1e-5
-"""A group's advantages are so near to the line, beside numbers of size 1; the
-closer bound tells one eps from another."""
+"""Largest distance of an advantage from the line, for numbers of size 1. The closer
+bound separates one eps from another."""
 EPS = (1e-4, 1e-6, 1e-8)
-"""What GDPO adds to a function's deviation: TRL's first."""
+"""The eps that GDPO adds to a function's deviation: TRL's first."""
 GIVEN = "as given"
 SOLVED = "the logged advantages determine them"
 ASSUMED = "TRL's default; the log does not determine them: give them as weights"
-"""Where the weights come from."""
+"""How the weights were found."""
 
 
 @dataclass(frozen=True)
@@ -147,7 +147,7 @@ def _notes(
     common: int,
     by_place: bool,
 ) -> list[str]:
-    """What was taken for granted about the log, in sentences."""
+    """The assumptions about the log, in sentences."""
     size, notes = layout.group_size, []
     if layout.training is not None:
         apart = counted(int((~layout.training).sum()), "row belongs", "rows belong")
@@ -211,7 +211,7 @@ def _tried(
 def explained(
     rewards: np.ndarray, advantage: np.ndarray, group: np.ndarray, near: float = NEAR
 ) -> float:
-    """The share of rows in groups whose advantages lie on a rising line with
+    """The share of rows in groups whose advantages rise linearly with
     the rewards, float64 [R] each."""
     away, centered = _centered(rewards, group), _centered(advantage, group)
     square = np.bincount(group, away**2)
@@ -283,7 +283,7 @@ def _groups(table: pd.DataFrame) -> np.ndarray:
 
 
 def _divisors(rows: int) -> list[int]:
-    """What divides a number of rows, from itself down to 2."""
+    """The divisors of a number of rows, from the number itself down to 2."""
     return [size for size in range(rows, 1, -1) if rows % size == 0]
 
 

@@ -26,7 +26,7 @@ TOLD = {
     "row-for-each-turn.csv": (2, "asks", "If `trajectory_id` says", "Fan-out"),
     "padding-copies.csv": (0, "correct", "without the copies", ""),
     "float32-scores-near-1000.csv": (0, "correct", "float32 rounding", ""),
-    "whole-batch-two-steps.csv": (2, "asks", "Was it reconfigured", "Whole batch"),
+    "whole-batch-two-steps.csv": (2, "asks", "Was the run reconfigured", "Whole batch"),
     "all-zero-advantages.csv": (2, "cannot tell", "all advantages are 0", ""),
     "advantage-is-reward.csv": (2, "asks", "rewards themselves", "One uid"),
     "rounded-to-4.csv": (0, "correct", "GRPO (ddof 1", "rounded to 4 decimals"),

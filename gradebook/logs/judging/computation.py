@@ -11,7 +11,7 @@ from gradebook.core.settings import Settings
 from gradebook.core.vocabulary import BASELINES, SCALES, named
 
 EPS_WORDS = {"after": "", "inside": " inside the root", "least": " as the least"}
-"""What follows eps in words, by the setting `eps_at`."""
+"""Words after eps, by the setting `eps_at`."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Second:
 
 
 PROMPT, TEXT, ID_AND_TEXT, DRAW = "prompt", "text", "id and text", "draw"
-"""What a view groups rows by. A draw is a run of equal prompts."""
+"""The labels that a view may group rows by. A draw is a run of equal prompts."""
 
 
 @dataclass(frozen=True)
@@ -136,7 +136,7 @@ class Computation:
 
     @property
     def over(self) -> str:
-        """What a second normalization weighs a row by; "" without one."""
+        """The weight of a row in a second normalization; "" without one."""
         return self.second.over if self.second else ""
 
     @property
@@ -151,7 +151,7 @@ class Computation:
 
     @property
     def divides(self) -> bool:
-        """By a standard deviation."""
+        """Whether a standard deviation divides the advantages."""
         return SCALES[self.scale].is_std
 
     @property
@@ -160,7 +160,7 @@ class Computation:
 
     @property
     def details(self) -> str:
-        """What stands in brackets after the title."""
+        """The details that follow the title in brackets."""
         details = []
         if self.divides:
             details.append(f"ddof {self.ddof}")
@@ -180,7 +180,7 @@ class Computation:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Columns that it rests on, beside prompt, reward and advantage."""
+        """Columns that it needs besides prompt, reward and advantage."""
         needs_length = "length" in BASELINES[self.baseline].needs
         rests = {
             "length": needs_length or self.over == "tokens",

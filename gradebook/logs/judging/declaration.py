@@ -21,12 +21,12 @@ ROLES = {
     "eos": ("eos", "truncated", "finish_reason"),
     "length": (*REJECTS, "mask", "length"),
 }
-"""The roles of a log's columns that one column of ours is made of."""
+"""Gradebook's column -> the roles of a log's columns that it is computed from."""
 
 
 @dataclass(frozen=True)
 class Declaration:
-    """What a person, a recorder or the page said about the run.
+    """The configuration of a run, as a person, a recorder or the page gave it.
 
     settings    by the engine's names
     counts      columns that decide which rows count
@@ -62,7 +62,7 @@ class Declaration:
         return Computation.of({**Settings(), **undeclared, **self.settings})
 
     def allows(self, c: Computation) -> bool:
-        """The computation is what was declared, in each setting that it decides."""
+        """Whether the computation has the declared value of each setting it decides."""
         decided = self._decided(c)
         declared = self.settings
         return all(

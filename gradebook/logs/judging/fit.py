@@ -17,7 +17,7 @@ from gradebook.core.formatting import counted
 from gradebook.logs.logged_steps import LoggedSteps
 
 BASE = 1e-5
-"""What may always be off, times 1 + |advantage|."""
+"""Distance that is always allowed, times 1 + |advantage|."""
 
 NEAR = 0.1
 """A row is near when it is this close, times 1 + |advantage|."""
@@ -162,7 +162,7 @@ class Ruler:
 
     @cached_property
     def moved(self) -> np.ndarray:
-        """What rounding of a step's largest rewards may do to an undivided row. [R]"""
+        """Largest change of an undivided row by rounding of its step's rewards. [R]"""
         largest = self.steps.worst(np.abs(self.steps.reward))[self.steps.step_of]
         return self.reward.of(largest) * (1 + self.size)
 
@@ -177,8 +177,8 @@ class Ruler:
         return (exact | (np.bincount(group, reward != first) == 0))[group]
 
     def score_slack(self, computed: Numbers) -> np.ndarray:
-        """float64 [R] what float32 scores may lose; 0 where a score equals its
-        baseline, for what divides their distance then has nothing to magnify."""
+        """float64 [R] the largest error from float32 scores; 0 if a score equals its
+        baseline, because a divisor cannot magnify a distance of 0."""
         with np.errstate(all="ignore"):
             sizes = np.abs(self.steps.reward) + np.abs(computed.baseline)
             slack = FLOAT32 * sizes
@@ -188,7 +188,7 @@ class Ruler:
         return np.where(rounded, np.minimum(slack, MOST_FLOAT32), 0)
 
     def reward_slack(self, computed: Numbers) -> np.ndarray:
-        """float64 [R] what rounding of the rewards may do."""
+        """float64 [R] the largest change by rounding of the rewards."""
         with np.errstate(all="ignore"):
             slack = self.moved / np.abs(computed.scale)
         return np.where(np.isnan(slack), 0, slack)
@@ -244,7 +244,7 @@ class Ruler:
 
 
 def distance(values: np.ndarray, logged: np.ndarray) -> np.ndarray:
-    """|values - logged|; 0 where both are not finite, inf where one is."""
+    """|values - logged|; 0 if both are not finite, inf if exactly one is finite."""
     with np.errstate(invalid="ignore", over="ignore"):
         away = np.abs(values - logged)
     odd = ~np.isfinite(away)

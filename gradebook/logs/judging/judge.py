@@ -1,8 +1,8 @@
-"""Judge: what the logged advantages are, as a whole and step by step.
+"""Judge: names the computation of the logged advantages, for all steps and each.
 
 First the space is searched, then the bugs; a declaration decides between
-"correct" and "other", and proof between "suspect" and "asks". "none fits" is left
-where no computation and no bug explains every step. R rows, S steps.
+"correct" and "other", and proof between "suspect" and "asks". The verdict is
+"none fits" if no computation and no bug explains every step. R rows, S steps.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def no_steps() -> pd.DataFrame:
 
 @dataclass(frozen=True, eq=False)
 class Judgement:
-    """What the advantages of some steps are.
+    """The judgement on the advantages of some steps.
 
     why       the reason for "asks" or "cannot tell"
     computations  those of the space that fit, the preferred first
@@ -49,8 +49,8 @@ class Judgement:
     ties      bugs that leave no trace on these rows
     change    the step where the run changed from the first computation to the second
     level     how closely the named computation fits
-    residual  how far it is from a row at most; NaN for what rounding lost
-    correct   float64 [R] what is correct beside the log
+    residual  its largest distance from a row; NaN if rounding lost the digits
+    correct   float64 [R] the reference advantages (`_correct`)
     """
 
     verdict: str
@@ -81,7 +81,7 @@ class Judgement:
 
     @property
     def estimator(self) -> str:
-        """The name of the computation, or of the one that the bug is beside."""
+        """The name of the computation, or of the bug's correct twin; else ""."""
         computation = self.computation
         if computation is None and self.suspect is not None:
             computation = Computation.of(self.suspect.settings)
@@ -89,7 +89,7 @@ class Judgement:
 
     @property
     def settings(self) -> Settings:
-        """What pages show a step under: the bug's settings, or what was declared."""
+        """Settings that a page shows a step under: the bug's, or the declared ones."""
         if self.suspect is not None:
             return self.suspect.settings
         if self.verdict == "other":
@@ -166,8 +166,8 @@ def _whole(candidates: Candidates) -> Judgement:
 def _one_change(
     candidates: Candidates, at: np.ndarray
 ) -> tuple[int, Computation, Computation] | None:
-    """The step of `at` where one change explains the run, and the computations before
-    it and from there on."""
+    """The index in `at` of the one change that explains the run, with the computations
+    before it and from it on; None if one change does not explain the run."""
     good = {c: f.good[at] for c, f in candidates.computations.items()}
     runs_on = {c: int(np.argmin(np.append(g, False))) for c, g in good.items()}
     first = min(good, key=lambda c: (-runs_on[c], plainness(c)), default=None)
@@ -251,8 +251,8 @@ def _tied_bugs(
 
 
 def conditions_of(candidates: Candidates, at: np.ndarray) -> tuple[Suspect, ...]:
-    """What these numbers would be, if its settings were asked for: a suspect of each
-    bug that fits all the steps `at` where its correct engine does not."""
+    """A suspect of each bug that fits all the steps `at` while its correct engine does
+    not: the bug that these numbers would be if those settings were configured."""
     chosen: dict[str, Suspect] = {}
     for suspect, lies in candidates.suspects.items():
         # Rounding is no other setting's computation.
@@ -308,7 +308,7 @@ def _suspected(whole: Judgement, at: np.ndarray) -> Judgement | None:
 
 
 def framed(whole: Judgement) -> Judgement:
-    """The judgement with its steps: one row per step, and what is correct."""
+    """The judgement with one row per step and the reference advantages."""
     candidates, steps = whole.candidates, whole.candidates.steps
     has_advantages = "advantage" in steps.has
     zero = steps.worst(np.nan_to_num(np.abs(steps.advantage), nan=1.0)) <= 1e-9
@@ -342,8 +342,8 @@ def framed(whole: Judgement) -> Judgement:
 
 
 def _correct(whole: Judgement, judged: list[Judgement]) -> np.ndarray:
-    """The reference advantages. On steps that contradict the declaration, what was
-    declared; otherwise the named computation, the bug's correct twin, or the
+    """The reference advantages. On steps that contradict the declaration, those of
+    the declaration; otherwise the named computation, the bug's correct twin, or the
     computation that fits most steps. float64 [R]"""
     candidates, steps = whole.candidates, whole.candidates.steps
     declaration, values = candidates.declaration, steps.advantage
@@ -363,7 +363,7 @@ def _correct(whole: Judgement, judged: list[Judgement]) -> np.ndarray:
 def _correct_twin(
     whole: Judgement, judged: list[Judgement]
 ) -> suspects.Candidate | None:
-    """The correct computation beside the bug that the log or a step is named by."""
+    """The correct twin of the bug that the log, or a step of it, is named after."""
     suspect = whole.suspect
     if suspect is None and not whole.computations:
         named = {j.bug for j in judged}

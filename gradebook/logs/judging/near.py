@@ -1,4 +1,4 @@
-"""Near: what comes nearest to a log that no known computation explains."""
+"""Near: the closest computation for a log that no known computation explains."""
 
 from dataclasses import dataclass, replace
 
@@ -30,7 +30,7 @@ class NearMiss:
 
 
 def near_miss(candidates: Candidates) -> NearMiss | None:
-    """What comes nearest, or None."""
+    """The closest computation, or None."""
     steps, ruler = candidates.steps, candidates.ruler
     turned = replace(steps, advantage=-steps.advantage)
     others = search(replace(ruler, steps=turned), candidates.declaration)

@@ -120,7 +120,7 @@ def some_steps(steps: LoggedSteps, left: np.ndarray, rows: int = SAMPLE) -> np.n
 
 def quiet(steps: LoggedSteps) -> np.ndarray:
     """bool [S]: the rewards of every prompt are equal, and all advantages
-    are 0: whatever was computed, this step tells nothing."""
+    are 0. Such a step fits every computation, so it decides nothing."""
     logged = np.nan_to_num(np.abs(steps.advantage), nan=1.0)
     reward = steps.reward
     first = reward[steps.groups.first][steps.prompt]
@@ -152,8 +152,8 @@ def search(
 def _fitting(
     ruler: Ruler, candidates: Candidates, only: Callable[[Computation], bool]
 ) -> list[Computation]:
-    """Computations that fit some of these steps, best first. Unusual views are looked
-    at where steps are left."""
+    """Computations that fit some of these steps, best first. Unusual views are
+    tried only if some steps are still unexplained."""
     declaration, fits = candidates.declaration, dict[Computation, Fit]()
     left = ~quiet(ruler.steps)
     for runs in views(ruler.steps, declaration):
@@ -179,8 +179,8 @@ def _try_view(
     fits: dict[Computation, Fit],
 ) -> None:
     """Adds the computations of one view that fit some step to `fits`."""
-    # Where all advantages are small, anything small comes near; a step that was
-    # normalized over its rows has larger ones.
+    # If all advantages are small, any small number is near them. A step that was
+    # normalized over its rows has larger advantages.
     sizes = np.nan_to_num(np.abs(ruler.steps.advantage))
     usable = ~quiet(ruler.steps)
     large = usable & (ruler.steps.worst(sizes) > 0.5)
@@ -208,7 +208,7 @@ def _try_view(
 def _by_merit(
     ruler: Ruler, candidates: Candidates, fits: dict[Computation, Fit]
 ) -> list[Computation]:
-    """Those first that fit most steps, then the closest, then what was declared."""
+    """Sorted by the number of steps they fit, then by distance, then declared first."""
     usable = ~quiet(ruler.steps)
 
     def merit(c: Computation) -> tuple:
@@ -224,8 +224,8 @@ def search_bugs(
     at: np.ndarray,
     beside: Sequence[Computation] | None = None,
 ) -> None:
-    """Adds the suspects that fit some of the steps `at`, bool [S]: those that the
-    computations `beside` them would be under a condition, or any."""
+    """Adds the suspects that fit some of the steps `at`, bool [S]. With `beside`, only
+    those that give the numbers of one of these computations."""
     if not at.any():
         return
     ruler, declaration = candidates.ruler, candidates.declaration
@@ -320,7 +320,7 @@ def find_lost_digits(candidates: Candidates, at: np.ndarray) -> None:
         part = replace(ruler, ignored=rows)
         others = search(part, candidates.declaration, candidates.tick, takes_part)
         fits, beside = others.computations, dict[Suspect, Fit]()
-        # Where none fits all steps, the computation that fits most.
+        # If no computation fits all steps, use the one that fits most.
         order = sorted(fits, key=lambda c: (-fits[c].good[at].sum(), plainness(c)))
         for c in others.fitting(at, WRITTEN)[:8] or order[:1]:
             computed, good = bugs.compute(steps, c), fits[c].good

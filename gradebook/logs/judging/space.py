@@ -37,7 +37,7 @@ EPS_PLACES = (
     *((eps, "inside") for eps in (1e-8, 1e-6, 1e-5, 1e-4)),
     *((eps, "least") for eps in (1e-6, 1e-4, 1e-3)),
 )
-"""What is added to a deviation, and its place, the usual one first."""
+"""The eps that is added to a deviation, and its place; the usual pair first."""
 
 SECONDS = (
     *(Second("rows", 0), Second("rows", 1), Second("tokens", 1), Second("tokens", 0)),
@@ -93,7 +93,7 @@ class Runs:
 
     @property
     def has_lone_rows(self) -> bool:
-        """What a row without siblings gets matters."""
+        """Whether the value of a row without siblings matters."""
         return bool((self.groups.at_rows(self.groups.n) <= 1).any())
 
     def sees(self, c: Computation) -> bool:
@@ -101,7 +101,7 @@ class Runs:
         return (c.view, c.ended, c.clip) == (self.view, self.ended, self.clip)
 
     def compute(self, c: Computation) -> Numbers:
-        """What the computation gives. It must see the rows as these runs do."""
+        """The computation's numbers. It must see the rows as these runs do."""
         assert self.sees(c)
         shape = c.baseline, c.scale, c.ddof, c.about, c.lone_row
         baseline = self._remembered("baseline", (c.baseline, c.lone_row), c)
@@ -127,7 +127,7 @@ class Runs:
         return bool((self.batch.kept_steps > 0).all())
 
     def _remembered(self, stage: str, shape: Any, c: Computation, *inputs: Any) -> Any:
-        """The stage's last result where it was of this shape, else a new one: the
+        """The stage's last result if it has this shape, else a new one: the
         baseline, or the spread without eps. float64 [R]"""
         if stage not in self._last or self._last[stage][0] != shape:
             functions: Mapping[str, Callable[..., Tensor]] = {

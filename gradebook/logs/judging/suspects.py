@@ -1,5 +1,5 @@
-"""Suspects: bugs under the conventions that a trainer may have asked for, and
-whether what a log shows proves one, or only asks about it."""
+"""Suspects: bugs under the conventions that a trainer may have been configured with,
+and whether the log proves a bug or only raises the question."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -20,8 +20,8 @@ from gradebook.logs.judging.space import Runs
 from gradebook.logs.logged_steps import LoggedSteps
 
 STRIDES, PROMPTS = "strides", "prompts"
-"""Stand in a record for the sizes that a log's groups suggest, and for the prompts
-of a step: its own, and the most of any step."""
+"""Names in a record: the sizes that a log's groups suggest; and the number of prompts
+of a step, or the largest number in any step."""
 
 SHAPES: tuple[dict[str, Any], ...] = (
     {},
@@ -57,13 +57,13 @@ DETAILS: tuple[tuple[int, float], ...] = (
 """ddof and eps, the usual ones first."""
 
 HOW_ROWS_COUNT = ("credited", "counted")
-"""Stages that decide which rows count: what was intended is never in a log."""
+"""Stages that decide which rows count. A log never shows which rows should count."""
 
 
 @dataclass(frozen=True)
 class Suspect:
-    """A bug under settings that it was run with; or one that rounds, beside the
-    `computation` that all other rows follow: `is_shown` where its rows prove it."""
+    """A bug with the settings of one run. A bug that rounds also has the `computation`
+    that all other rows follow, and `is_shown` says whether its rows prove the bug."""
 
     bug: str
     settings: Settings
@@ -77,7 +77,7 @@ class Suspect:
 
     @property
     def group_size(self) -> int | None:
-        """The stride that was guessed, where the bug has one."""
+        """The stride that was guessed; None if the bug has none."""
         return dict(self.guesses).get("group_size")
 
     @property
@@ -87,13 +87,13 @@ class Suspect:
 
     @property
     def surety(self) -> int:
-        """0 for a bug that its numbers show, 1 for one that rounds where its
-        evidence stands, 2 for a rounding that only float32 explains."""
+        """0 for a bug that its numbers show, 1 for a bug that rounds and has its
+        evidence, 2 for a rounding that only float32 explains."""
         return 0 if self.record.evidence is None else 1 if self.computation else 2
 
 
 Candidate = Computation | Suspect
-"""What may explain a log."""
+"""A computation or a bug that may explain a log."""
 
 
 def conventions(
@@ -102,8 +102,8 @@ def conventions(
     shapes: Sequence[Mapping[str, Any]],
     details: Sequence[tuple[int, float]] = DETAILS[:1],
 ) -> list[Settings]:
-    """Settings that a bug is tried under, with what was declared; `lone`: what a lone
-    row gets may matter."""
+    """Settings to try a bug under, with the declared ones fixed. `lone` says that the
+    log has rows without siblings, so that their convention is tried too."""
     tried = [
         {
             "lone_row": lone_row,
@@ -215,14 +215,14 @@ def fit(ruler: Ruler, candidate: Candidate) -> Fit:
 
 
 def advantages(steps: LoggedSteps, candidate: Candidate) -> np.ndarray:
-    """What it gives each row, NaN where it cannot be computed. float64 [R]"""
+    """Its advantage of each row, NaN if it cannot be computed. float64 [R]"""
     parts = map(steps.of_steps, steps.parts())
     return np.concatenate([compute(part, candidate).values for part in parts])
 
 
 def verdict_of(suspect: Suspect, steps: LoggedSteps, declaration: Declaration) -> str:
-    """What a bug is called that fits where no computation does: "suspect" where no
-    declaration could excuse these numbers, or what was declared does not."""
+    """The verdict for a bug that fits while no legitimate computation does: "suspect"
+    if no declaration could explain the numbers, or if the actual one does not."""
     record = suspect.record
     if record.stage in HOW_ROWS_COUNT:
         proved = telling_columns(record)[0] in declaration.counts & declaration.trusted
@@ -242,7 +242,7 @@ def verdict_of(suspect: Suspect, steps: LoggedSteps, declaration: Declaration) -
 
 
 def telling_columns(record: Bug) -> tuple[str, ...]:
-    """Columns whose meaning the bug rests on, that which says how rows count first."""
+    """The columns that the bug depends on, the one that says how rows count first."""
     flat = [c if isinstance(c, str) else c[0] for c in record.columns]
     return tuple(c for c in flat if c != "prompt") or ("prompt",)
 
@@ -260,12 +260,14 @@ def cut_groups(steps: LoggedSteps, suspect: Suspect) -> np.ndarray:
 
 
 def mixes_strides(suspect: Suspect, steps: LoggedSteps) -> bool:
-    """The rows were cut by their position: unequal groups stand in runs, the stride
-    is the commonest or largest size, and some strides hold exactly one prompt while
-    others mix several, or rows without a stride get reward / eps. One step that has
-    both kinds is enough. Where each step has one kind, it takes more than two steps,
-    and mixed are exactly those in which a prompt has fewer rows than the stride, or
-    that have fewer prompts than others."""
+    """Whether the log proves that rows were grouped by position. Three conditions:
+    The groups are unequal and each is one run of rows. The stride is the commonest or
+    the largest group size. Some strides hold exactly one prompt while others mix
+    several, or rows without a stride get reward / eps.
+
+    One step with both kinds of stride is enough. If each step has one kind, it takes
+    more than two steps, and the steps with mixed strides must be exactly the steps
+    that lost rows or prompts."""
     settings, batch, cell = suspect.settings, steps.batch, cut_groups(steps, suspect)
     kept = ((batch.tokens > 0) & batch.scored).numpy() & np.isfinite(cell)
     if settings.mask_no_eos:

@@ -1,4 +1,4 @@
-"""Verdict: what a whole log's advantages are, with the evidence, in sentences."""
+"""Verdict: the finding on a whole log, with its evidence, in sentences."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from gradebook.logs.read.log import Log
 
 @dataclass(frozen=True, eq=False)
 class Verdict:
-    """What a log's advantages are.
+    """The finding on a log's advantages.
 
     statement     that, in sentences; `sentence` has them for a command line
     judgement     on the steps of the log; None where none could be judged
@@ -64,7 +64,7 @@ class Verdict:
 
     @property
     def sentence(self) -> str:
-        """The verdict for a command line, and for all that is read beside one."""
+        """The verdict as a command line and its reports say it."""
         return self.statement.words()
 
     @property
@@ -79,7 +79,7 @@ class Verdict:
         return 0 if self.verdict == "correct" and not partly else 2
 
     def to_json(self) -> str:
-        """Everything but what is told by step, as strict JSON."""
+        """The whole verdict except its steps, as strict JSON."""
         log, run, j = self.log, self.log.recording, self.judgement
         left_out = ("statement", "log", "judgement", "frame", "what_if")
         facts = {k: v for k, v in vars(self).items() if k not in left_out}

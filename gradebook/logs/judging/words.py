@@ -20,7 +20,7 @@ from gradebook.logs.judging.suspects import Suspect
 Columns = Mapping[str, str]  # role -> the log's own name of a column
 
 COMMAND, PAGE = "command", "page"
-"""The surfaces: a command line, and what is read beside one; the page of the app."""
+"""The surfaces: a command line and its reports; the page of the app."""
 
 ADVICE: Mapping[str, Mapping[str, str]] = {
     "weights": {
@@ -46,7 +46,7 @@ class Confirm:
     column    its name in Gradebook
     role      what the log's column was taken for
     named     the log's name for it
-    counting  it is to decide which rows count
+    counting  the column decides which rows count
     """
 
     column: str
@@ -70,8 +70,8 @@ class Confirm:
 class Statement:
     """A judgement in sentences.
 
-    first    what the advantages are, without its full stop
-    rest     further sentences: what that rests on, and questions
+    first    the finding, without its full stop
+    rest     further sentences: its assumptions, and questions
     advice   a key of ADVICE, or ""
     confirm  the column whose meaning decides, or None
     """
@@ -110,7 +110,7 @@ SAYS = {
     "steps": "counts the transitions of an episode",
     "prompt": "says which rows belong to one prompt",
 }
-"""What a column of a role has to mean for a computation that rests on it."""
+"""Role of a column -> the meaning that a computation with it assumes."""
 
 REASONS = {
     "no advantages": Statement(
@@ -143,13 +143,13 @@ REASONS = {
         ("Check the columns, the reward weights, the group size and the declaration.",),
     ),
 }
-"""The reason of a judgement -> what is said, without a condition."""
+"""The reason of a judgement -> its sentences, without a condition."""
 
 OTHERWISE = {
     "all zero": "Check that the column holds what was trained.",
     "raw reward": "If you configured that, declare estimator=none.",
 }
-"""What follows such a reason where no bug would explain it."""
+"""The sentence after such a reason if no bug would explain the numbers."""
 
 
 def statement_of(
@@ -161,7 +161,7 @@ def statement_of(
         return _correct(j, asked, columns)
     if j.verdict == "other":
         named = [j.suspect] if j.suspect else j.asks[:3]
-        then = f"With what you declared, this is {_titles(named)}."
+        then = f"Under this declaration, it is the bug {_titles(named)}."
         return Statement(
             f"{_matches(j)}; you declared {asked}", (then,) if named else ()
         )
@@ -197,9 +197,9 @@ def _correct(j: Judgement, asked: str, columns: Columns) -> Statement:
 def _change(j: Judgement, at: int) -> Statement:
     """A run that changes once, from one computation to another."""
     before, step = j.candidates.steps.labels[at - 1 : at + 1]
-    rest = [f"Was it reconfigured at step {step}?"]
+    rest = [f"Was the run reconfigured at step {step}?"]
     if j.asks:
-        rest.append(f"If not, this is {_titles(j.asks[:2])}.")
+        rest.append(f"If not, it is the bug {_titles(j.asks[:2])}.")
     first, second = (computation.title for computation in j.computations)
     return Statement(
         f"The advantages match {first} up to step {before} and {second} from step"
@@ -233,7 +233,7 @@ def _matches(j: Judgement) -> str:
 
 
 def _other_details(computations: Sequence[Computation]) -> str:
-    """That another ddof or eps of the first computation fits too, or ""."""
+    """Says that another ddof or eps of the first computation fits too; else ""."""
     first = computations[0]
     same = [c for c in computations if c.title == first.title]
     same = [c for c in same if c.eps_at == first.eps_at]
@@ -318,13 +318,14 @@ def _how_far(j: Judgement) -> tuple[str, ...]:
     largest = off["correct_residual"].replace(np.inf, np.nan).max()
     first = off.iloc[0]
     return (
-        f"The largest difference is {short(float(largest), 4)}; the first is at step"
-        f" {first['step']}, row {first['row']}.",
+        f"The largest difference is {short(float(largest), 4)}. The first step that is"
+        f" off is step {first['step']}, most of all row {first['row']}.",
     )
 
 
 def ties_of(j: Judgement) -> dict[str, str]:
-    """What fits equally well: its name -> what it is, and why the log cannot tell."""
+    """Name of each bug or computation that fits equally well -> a sentence that says
+    why the log cannot tell."""
     same = "It gives the same numbers on every step of this log."
     ties = {
         b.name: f"{b.title}: {same} Only {b.would_tell} can tell them apart."
@@ -337,7 +338,7 @@ def ties_of(j: Judgement) -> dict[str, str]:
 
 
 def near_words(near: NearMiss | None) -> str:
-    """What comes nearest, or ""."""
+    """The closest computation in a sentence, or ""."""
     if near is None:
         return ""
     title = near.computation.title

@@ -40,7 +40,7 @@ _mount = st.components.v2.component("gradebook_home", js=stub("home"))
 
 
 def _note() -> str:
-    """What both halves of the frame are."""
+    """The caption of the frame: the settings of its two halves."""
     run = read_run()
     return (
         '<p class="gb-note">Left: AReaL\'s settings. Above 1 the faulty advantage stays'
@@ -61,8 +61,9 @@ def home() -> None:
         " reward below 1, and the policy no longer collapses.**"
     )
     about.markdown(
-        "Gradebook shows real bugs of RL trainers. GRPO, the method of most of them,"
-        " compares each answer with the other answers to its prompt, its *group*."
+        "Gradebook shows real bugs of RL trainers. Most of these trainers use GRPO,"
+        " which compares each answer with the other answers to its prompt, its"
+        " *group*."
     )
     # The frame holds every setting, so a drag runs nothing here.
     progress = drafts.PROGRESS.get()
@@ -137,7 +138,7 @@ def _same_axes(boards: list[dict[str, Any]], number: int = 0) -> dict[str, Any]:
 
 
 def _index(following: str | None) -> str:
-    """What stands below the frame, as HTML; `following` is marked as the next."""
+    """The part of the page below the frame, as HTML; `following` is marked as next."""
     done = drafts.PROGRESS.get().uncovered()
     stages = ""
     for stage, bugs in by_stage().items():
