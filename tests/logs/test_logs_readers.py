@@ -294,8 +294,9 @@ def test_conversations_are_prompts():
     assert gradebook.check(log)["verdict"].tolist() == ["correct"] * 2
 
 
-def test_every_column_of_a_batch_is_read_from_a_log_and_recorded():
-    assert {*COLUMNS} - {*recorder.ARGUMENTS} == {"logp", "ref_logp", "step"}
+def test_every_column_of_rows_is_recorded_and_none_of_tokens():
+    by_token = {"logp", "ref_logp", "old_logp", "behaviour_logp", "value"}
+    assert {*COLUMNS} - {*recorder.ARGUMENTS} == {"step", *by_token}
 
 
 def test_a_frame_whose_columns_have_two_levels_is_named():
