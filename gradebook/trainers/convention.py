@@ -217,11 +217,14 @@ def bugs_of(computation: Computation, answers: Sequence[Answer]) -> list[str]:
         alone = _unexplained(record, steps)
         lost |= alone if record in shown else alone & _within_rounding(steps)
     ruler = Ruler(steps, ignored=lost)
-    if fit(ruler, computation).good.all():
+    settings = settings_of(computation)
+    # The bugs are tried with these lone rows, so the correct engine is, too.
+    correct = (computation, replace(computation, lone_row=settings.lone_row))
+    if any(fit(ruler, twin).good.all() for twin in correct):
         return [record.name for record in shown]
     # A batch of the probe holds rewards by prompt, and what is missing of them.
     bare = replace(steps, has=frozenset({"prompt", "reward", "scored"}))
-    tried = suspects.suspects(bare, (settings_of(computation),))
+    tried = suspects.suspects(bare, (settings,))
     explain = [s.bug for s in tried if fit(ruler, s).good.all()]
     return list(dict.fromkeys((*explain, *(record.name for record in shown))))
 
