@@ -1,6 +1,5 @@
 """Tool length: OpenRLHF issue 1243, open."""
 
-import torch
 from torch import Tensor
 
 from gradebook.core.batch import Batch
@@ -13,7 +12,6 @@ def score(batch: Batch) -> Tensor:
 
     The trainer sees right answers punished for what a tool said.
     """
-    places = torch.arange(batch.mask.shape[-1])
-    first = torch.where(batch.mask, places, len(places)).amin(-1)
+    first = (batch.mask.cumsum(-1) == 0).sum(-1)
     span = (batch.last_token - first + 1).clamp(min=0)
     return shaped(batch) - overlong(batch, span)
