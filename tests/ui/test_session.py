@@ -213,20 +213,21 @@ def test_a_lead_takes_a_plan_from_the_shelf_or_makes_one(sheet):
 
     assert adds_up(60) >= {"Partial groups", "Zero-std KL"}
     sheet.put("plan", "Trainer: TRL")
-    # TRL has three bugs; the plan still takes the hour.
-    assert adds_up(60) == {"Swapped scale", "Unscored rows", "Zero-std KL"}
+    # TRL has four bugs; the plan still takes the hour.
+    of_trl = {"Swapped scale", "Unscored rows", "Wrong window", "Zero-std KL"}
+    assert adds_up(60) == of_trl
     sheet.put("minutes", 25)
-    assert adds_up(25) == {"Swapped scale", "Unscored rows", "Zero-std KL"}
-    sheet.put("minutes", 17)
+    assert adds_up(25) == of_trl
+    sheet.put("minutes", 20)
     # Four to open, five to close, three for each bug.
-    assert "expected at least 18 for 3 bugs, found 17" in sheet.text
+    assert "expected at least 21 for 4 bugs, found 20" in sheet.text
     sheet.put("plan", "Bugs that I choose")
     assert "Choose the bugs of your plan." in sheet.text
     sheet.put("bugs", ["fan_out"])
-    assert adds_up(17) == {"Fan-out"}
+    assert adds_up(20) == {"Fan-out"}
     # A lead who opens a case comes back to the plan.
     sheet.go("fan_out").go("session")
-    assert adds_up(17) == {"Fan-out"}
+    assert adds_up(20) == {"Fan-out"}
 
 
 def test_a_plan_of_ones_own_has_a_link(visit):

@@ -35,7 +35,7 @@ def plans() -> None:
             [*shelf(), OWN],
             key="plan",
             width=260,
-            on_change=lambda: keys.show("minutes", minutes_of(keys.widget("plan"))),
+            on_change=_take_minutes,
             **keep,
         )
         st.number_input(
@@ -75,6 +75,13 @@ def plans() -> None:
         st.markdown(f"**{done} of {len(steps)} questions revealed.**")
     for step in steps:
         _step(step, step.question in revealed)
+
+
+def _take_minutes() -> None:
+    """Minutes as the chosen plan has them. The lead's own bugs keep what was typed."""
+    chosen = keys.widget("plan")
+    if chosen != OWN:
+        keys.show("minutes", minutes_of(chosen))
 
 
 def onward(question: str) -> None:
