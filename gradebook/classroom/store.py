@@ -162,9 +162,8 @@ PATIENCE = 5
 """Seconds that a database has to connect, to answer a statement, to give a lock or a
 connection. One that needs longer is away."""
 QUEUE = 4 * PATIENCE
-"""Seconds to wait for SQLite's one connection. A vote takes it for milliseconds, so
-that a class of 500 is through long before; only a file that cannot be opened leaves
-others waiting."""
+"""Seconds to wait for SQLite's one connection: longer than PATIENCE, since many wait
+in turn. How long a full class waits was not measured."""
 AGAIN = 1.0
 """Seconds until a database that is away is tried again."""
 CONNECTIONS, MORE_CONNECTIONS = 16, 10
