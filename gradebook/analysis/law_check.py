@@ -85,6 +85,7 @@ def convention(name: str, settings: Mapping[str, Any]) -> str:
         (" ".join(scale.breaks), f"scale {scale.name}", True),
         ("flat", "eps 0", scale.is_std and not settings["eps"]),
         ("zero_sum flat", "whiten_tokens", settings["whiten_tokens"]),
+        ("rising", "reward_scaling below 0", settings["reward_scaling"] < 0),
     ):
         if applies and name in broken.split():
             return reason
@@ -104,7 +105,7 @@ def conventions_of_tokens(
     yield "reference", "kl_estimator k1", estimator == "k1" and not score
     yield "reference", "kl_estimator k2, kl_score", estimator == "k2" and score
     yield "reference", "off_policy reject", settings["off_policy"] == "reject"
-    yield "scale flat", "overlong_limit", long
+    yield "scale flat rising", "overlong_limit", long
     yield "missing", "filter_flat", settings["filter_flat"]
     yield "kept_prompts", couples, bool(couples)
 
@@ -145,8 +146,8 @@ def judge(
         ways += bool(certain)
         for row, due, value, size in certain:
             distance = abs(due - value)
-            kept = same(due, value) or distance <= _rounding(change, row, size, noise)
-            if not (value < due - 1e-9 if change.falls else kept):
+            slack = _rounding(change, row, size, noise)
+            if not _is_kept(change, due, value, slack):
                 violations.append((distance, change, row, due, value))
     if violations:
         _, change, row, due, value = max(violations, key=itemgetter(0))
@@ -157,6 +158,14 @@ def judge(
     if refusals:
         return Outcome(REFUSED, refusals[0])
     return Outcome(NOT_MEASURED, paragraphs(name)[-1])
+
+
+def _is_kept(change: Change, due: float, value: float, slack: float) -> bool:
+    if change.falls:
+        return value < due - 1e-9
+    if change.rises and value > due:
+        return True
+    return same(due, value) or abs(due - value) <= slack
 
 
 def _rounding(
@@ -190,6 +199,8 @@ def _told(change: Change, row: int, due: float, value: float, kind: str) -> str:
     sentence = f"{what} is {got}, and must be {asked}"
     if change.total:
         sentence = f"the advantages of row {row}'s prompt add up to {got}"
+    elif change.rises:
+        sentence = f"{what} is {got}, and a row with a lower reward has {asked}"
     elif change.due[row] is None and change.times == 1:
         sentence = f"{what} changes from {asked} to {got}"
         sentence += ", and must fall" if change.falls else ""

@@ -11,9 +11,9 @@ advantage), `counted` (the row enters the statistics of its prompt) and
 `valued` (the row gets an advantage); the laws of COLUMNS read more.
 
 A law's docstring says the law first, and then what a step must have, or else the
-law yields nothing. A new law stands in EIGHT (every bug's page asks it, the probe on
-batches that `probe.suits` admits, the table once the releases are measured again) or in
-COLUMNS (asked where a bug's record names it); what breaks it by design stands in
+law yields nothing. A new law stands in OF_REWARDS (every bug's page asks it, the probe
+on batches that `probe.suits` admits, the table once the releases are measured again)
+or in COLUMNS (asked where a bug's record names it); what breaks it by design stands in
 `law_check.convention`. An exported test asks the laws that the bug's record names,
 and the bug must break each of them on one of its cases.
 """
@@ -39,6 +39,8 @@ class Change:
     slack     the share of a value that eps may account for
     total     the sum of the rows is looked at, which must be 0
     falls     a value that is kept must be less than it was
+    rises     `due` has the rows' rewards: no row's value may be below the value of a
+              row with a lower reward
     settings  what is set otherwise
     base      the step that a value is kept from, if it is not the given one
     base_settings  what is set otherwise there
@@ -51,6 +53,7 @@ class Change:
     slack: float = 0.0
     total: bool = False
     falls: bool = False
+    rises: bool = False
     settings: Mapping = field(default_factory=dict)
     base: Step | None = None
     base_settings: Mapping = field(default_factory=dict)
@@ -101,7 +104,7 @@ def with_mean(groups: list, settings: Settings) -> list:
     return sampled([g for g in groups if sum(row["counted"] for row in g) >= least])
 
 
-# The eight laws of a group-relative advantage
+# The laws of a group-relative advantage
 
 
 def order(step: Step, settings: Settings) -> Changes:
@@ -226,6 +229,18 @@ def missing(step: Step, settings: Settings) -> Changes:
         leave = "leaves" if len(denied) == 1 else "leave"
         what = f"{listed([*due_of(denied)])} {leave} the batch"
         yield Change(what, rest, due_of(rest))
+
+
+def rising(step: Step, settings: Settings) -> Changes:
+    """A higher reward never has a lower advantage within a prompt.
+
+    It needs a prompt with different rewards, of rows that count and earn one.
+    """
+    for rows in sampled(grouped(step, "prompt")):
+        counted = [r for r in rows if r["counted"] and r["credited"] and r["valued"]]
+        rewards = {row["row"]: row["reward"] for row in counted}
+        if len({*rewards.values()}) > 1:
+            yield Change("", step, rewards, rises=True)
 
 
 # Laws of tokens, labels and the loss, for the bugs that need one
@@ -506,7 +521,10 @@ def tried(law: Law, values: Values, steps: list, settings: Settings) -> Iterator
 
 def compared(change: Change, before: dict, there: dict) -> list:
     """(row, value due, value there, compared size) of each row that is looked at, or
-    of their sum."""
+    of their sum. Where values must rise, the value due is the least that a row may
+    have: the largest one of rows with lower rewards."""
+    if change.rises:
+        return risen(change.due, there)
     if change.total:
         terms = [there[row] for row in change.due]
         return [(min(change.due), 0.0, sum(terms), sum(map(abs, terms)))]
@@ -515,6 +533,15 @@ def compared(change: Change, before: dict, there: dict) -> list:
         asked = in_list(before[row] if due is None else due)
         for old, value in zip(asked, in_list(there[row])):
             lines.append((row, old * change.times, value, abs(old * change.times)))
+    return lines
+
+
+def risen(rewards: dict, there: dict) -> list:
+    lines = []
+    for row, reward in rewards.items():
+        below = [there[other] for other, less in rewards.items() if less < reward]
+        if below:
+            lines.append((row, max(below), there[row], abs(there[row])))
     return lines
 
 
@@ -539,6 +566,8 @@ def worst(law: Law, values: Values, steps: list, settings: Settings) -> tuple:
             size = gap(due, value) - change.slack
             if change.falls:
                 size = float(not value < due - 1e-9)
+            if change.rises and value >= due:
+                size = 0.0
             if size > most:
                 most = size
                 sentence = f"row {row} has {value}, and {due} is due"
@@ -555,7 +584,10 @@ def the_correct_numbers(expected: list) -> Law:
     return law
 
 
-EIGHT = (order, other_prompts, shift, scale, zero_sum, flat, lost_row, missing)
+OF_REWARDS = (
+    *(order, other_prompts, shift, scale, zero_sum, flat, lost_row, missing),
+    rising,
+)
 """The laws of any group-relative advantage: of rewards in groups alone."""
 
 GRADIENT = (
@@ -569,5 +601,5 @@ TOKENS = (padding_tokens, moved_tokens, inserted_text)
 COLUMNS = (padding, labels, kept_prompts, *TOKENS, *GRADIENT)
 """The laws that need more columns than rewards and prompts."""
 
-LAWS: Mapping[str, Law] = {law.__name__: law for law in (*EIGHT, *COLUMNS)}
+LAWS: Mapping[str, Law] = {law.__name__: law for law in (*OF_REWARDS, *COLUMNS)}
 """The laws by name; the records of the bugs list these names."""

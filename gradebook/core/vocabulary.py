@@ -237,7 +237,7 @@ SCALES: Mapping[str, Scale] = {
             words=" over the group's mean",
             formula="mean of the group's rows{eps}",
             reads=("eps", "eps_at"),
-            breaks=("shift", "scale"),
+            breaks=("shift", "scale", "rising"),
         ),
     )
 }

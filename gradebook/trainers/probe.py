@@ -1,5 +1,5 @@
 """What a function from groups of rewards to advantages computes: its
-convention, the eight laws, and the known bugs that give its numbers."""
+convention, the laws that it keeps, and the known bugs that give its numbers."""
 
 import html
 import json
@@ -349,7 +349,7 @@ def laws(
     expected: Mapping[str, str] | None = None,
     declared: Mapping[str, Any] | None = None,
 ) -> "list[ParameterSet]":
-    """The eight laws as pytest parameters, for any function from rewards to
+    """The laws as pytest parameters, for any function from rewards to
     advantages: call one, and it fails where the law is broken. A law in
     `expected` must be broken, for the reason given there. Raises GradebookError
     for a law that does not exist.

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gradebook.analysis.law_check import NOT_MEASURED
-from gradebook.analysis.laws import EIGHT
+from gradebook.analysis.laws import OF_REWARDS
 
 if TYPE_CHECKING:
     import pandas
 
-LAWS = tuple(law.__name__ for law in EIGHT)
+LAWS = tuple(law.__name__ for law in OF_REWARDS)
 DATA = Path(__file__).with_name("measured.jsonl")
 """One JSON object a line; `python -m gradebook.measure` writes it."""
 

@@ -28,7 +28,7 @@ from gradebook.cases.scenario import names
 from gradebook.core.errors import GradebookError
 
 CORRECT = gradebook.CORRECT
-EIGHT_NAMES = [law.__name__ for law in laws.EIGHT]
+OF_REWARDS = [law.__name__ for law in laws.OF_REWARDS]
 OF_BUGS = [(b, name) for b in gradebook.BUGS for name in gradebook.bug(b).laws]
 
 
@@ -84,6 +84,10 @@ def missing_brackets(score, credited, baseline, scale):
     return torch.where(credited, score - baseline / scale, 0)
 
 
+def turned(score, credited, baseline, scale):
+    return torch.where(credited, (baseline - score) / scale, 0)
+
+
 def divided_by_the_deviation(batch, score, counted, group, baseline):
     other = batch.under(replace(batch.settings, scale="group_std"))
     return CORRECT.scale(other, score, counted, group, baseline)
@@ -108,6 +112,8 @@ SOLVED = batch([1, 1, 1, 0], settings=gradebook.Settings(eps=1e-9))
         ("zero_sum", "standardized", missing_brackets, SOLVED, (0, -3)),
         # Mean .875: row 3 has 1.125 over the deviation .853913, before and after.
         ("scale", "scale", divided_by_the_deviation, PLAIN, (13.173, 1.3173)),
+        # Mean .875. The best row has -1.125; the worst has .875, the most below it.
+        ("rising", "standardized", turned, PLAIN, (0.875, -1.125)),
     ],
 )
 def test_a_mistake_breaks_the_law_that_the_correct_engine_keeps(
@@ -118,6 +124,20 @@ def test_a_mistake_breaks_the_law_that_the_correct_engine_keeps(
     assert outcome.answer == BROKEN
     if numbers:
         assert (outcome.due, outcome.value) == pytest.approx(numbers, abs=1e-3)
+
+
+def test_a_division_by_a_mean_below_0_turns_an_order_and_is_said_as_the_convention():
+    over_mean = gradebook.Settings(scale="group_mean", eps=0.0)
+    # Rewards -1 and -3, mean -2: 1 / -2 and -1 / -2.
+    below = batch([-1.0, -3.0], settings=over_mean)
+    assert gradebook.run(CORRECT, below).advantage.tolist() == [-0.5, 0.5]
+    assert check("rising", CORRECT, below).answer == BY_CONVENTION
+    values = on_groups(lambda groups: [[-0.5, 0.5] for _ in groups])
+    step = step_of([[-1.0, -3.0]])
+    settings = gradebook.Settings()
+    outcome = judge("rising", values, [step], settings, lambda step: [0.0, 0.0])
+    assert (outcome.answer, outcome.row) == (BROKEN, 0)
+    assert "−0.500, and a row with a lower reward has +0.500" in outcome.sentence
 
 
 # Counterexamples, by hand
@@ -223,7 +243,7 @@ GAPS = [[-1.0, -1.0, -1.0, None]]
 @pytest.mark.parametrize(
     "name, function, groups, answer",
     [
-        *((n, group_means, GROUPS, HOLDS) for n in EIGHT_NAMES if n != "missing"),
+        *((n, group_means, GROUPS, HOLDS) for n in OF_REWARDS if n != "missing"),
         ("missing", group_means, GAPS, HOLDS),
         ("missing", missing_is_zero, GAPS, BROKEN),
         ("missing", group_means, GROUPS, NOT_MEASURED),

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from gradebook.analysis.laws import EIGHT
+from gradebook.analysis.laws import OF_REWARDS
 from gradebook.core.batch import Batch
 from gradebook.core.settings import KINDS, Settings
 from gradebook.core.vocabulary import BASELINES, NAMED, SCALES, Baseline, named
@@ -11,7 +11,7 @@ from gradebook.engine import advantages
 from gradebook.engine.pipeline import CORRECT, run
 
 RECORDS = [*BASELINES.values(), *SCALES.values()]
-LAWS = {law.__name__ for law in EIGHT}
+LAWS = {law.__name__ for law in OF_REWARDS}
 
 
 @pytest.mark.parametrize("record", RECORDS, ids=lambda record: record.function)

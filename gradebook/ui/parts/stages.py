@@ -9,7 +9,7 @@ import streamlit as st
 from gradebook.analysis import law_check
 from gradebook.analysis.comparison import Comparison, influences
 from gradebook.analysis.formula import Line, first_sentence, worked
-from gradebook.analysis.laws import EIGHT
+from gradebook.analysis.laws import OF_REWARDS
 from gradebook.analysis.shrink import shrink
 from gradebook.analysis.token_formula import worked_token
 from gradebook.cases.scenario import bug as record_of
@@ -222,7 +222,7 @@ def _laws(draft: Draft) -> None:
     record, batch = record_of(draft.swap.name), draft.comparison.batch
     note = " (disputed)" if record.is_disputed else ""
     marks, body = {law_check.HOLDS: "✓ ", law_check.BROKEN: "✗ "}, []
-    for name in dict.fromkeys([*record.laws, *(law.__name__ for law in EIGHT)]):
+    for name in dict.fromkeys([*record.laws, *(law.__name__ for law in OF_REWARDS)]):
         line = [law_check.words(name) + note * (name in record.laws)]
         for engine in (CORRECT, record.engine):
             outcome = law_check.check(name, engine, batch)
