@@ -227,7 +227,7 @@ def test_what_a_button_opens_is_whole_and_violates_no_rule(reader, path, button,
 
 @pytest.mark.long
 def test_a_bad_cell_is_no_violation(reader):
-    visit(reader, OPEN[0])
+    visit(reader, f"{BUG}?v=1&s={BUG}&open=1")
     reader.board.type(1, "x")
     reader.settled()
     assert violations(reader) == []

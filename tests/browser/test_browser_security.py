@@ -41,6 +41,9 @@ def test_no_page_violates_the_policy(elsewhere, server):
                 press(part)
         if name == "consequences":
             press("Skip, show me")
+            expect(page.get_by_role("img", name="held-out prompts")).to_be_visible()
+            page.get_by_text("The quick laboratory: tables, any dose").click()
+            reader.settled()
             expect(page.locator(".js-plotly-plot").first).to_be_visible()
         if name == "session":
             press("Open a room")
