@@ -1,8 +1,8 @@
 """The command line: gradebook check, probe, app, bugs and explain.
 
 `gradebook check FILE...` asks whether a run's log is what it should be. Exit
-code 0 when every step matches what was declared, or one known computation; 1
-when they match another one, or are proved wrong; 2 for everything else.
+code 0 when every step matches what was declared, or one known computation; 1 when they
+match another one, or are proved wrong; 2 for everything else.
 """
 
 import argparse
@@ -110,9 +110,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def start_app(options: Sequence[str] = ()) -> NoReturn:
     """Becomes `streamlit run app.py`, so that a signal that ends the process ends
-    the server. Streamlit reads the project's settings, which stand beside app.py;
-    its own options win over them. Raises GradebookError where Streamlit or Plotly is
-    not installed."""
+    the server. Streamlit reads the project's settings beside app.py; options given here
+    override them. Raises GradebookError if Streamlit or Plotly is not installed."""
     for name in ("streamlit", "plotly"):
         if importlib.util.find_spec(name) is None:
             raise GradebookError(
@@ -189,7 +188,7 @@ def _probe(options: argparse.Namespace) -> int:
 
 def _named_function(name: str) -> Callable[..., Any]:
     """The function `package.module:function`, looked for in the current folder first.
-    Raises GradebookError where it cannot be imported or called."""
+    Raises GradebookError if it cannot be imported or called."""
     sys.path.insert(0, "")
     try:
         function = resolve_name(name)

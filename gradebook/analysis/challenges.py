@@ -129,7 +129,8 @@ the batch; NaN if there is none."""
 
 
 def by_row(values: Tensor, token: int, batch: Batch) -> list[float]:
-    """A quantity's value on each row: of tokens that of `token`, NaN without it."""
+    """A quantity's value on each row: of a quantity by token, the value of `token`; NaN
+    without it."""
     if values.dim() < 2:
         return values.expand(batch.rows).tolist()
     if token >= values.shape[1]:
@@ -143,7 +144,7 @@ def _bounds(condition: case.Bounds, attempt: Attempt) -> str:
     least, most = condition.least, condition.most
 
     def outside(value: float) -> float:
-        """How far the value lies outside the bounds; 0 inside."""
+        """How far the value is outside the bounds; 0 inside."""
         low = value if least is None else least
         high = value if most is None else most
         gap = max(low - value, value - high)

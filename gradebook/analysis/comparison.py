@@ -62,8 +62,8 @@ class Comparison:
 
     @property
     def stages(self) -> tuple[str, ...]:
-        """The stages that ran and say more than the row's number, in order: those of
-        tokens where tokens of a row have different numbers, the loss with logp."""
+        """The stages to show, in order: those of rows; those of tokens, if tokens of a
+        row have different numbers; those of the loss, with logp."""
         stages = ROW_STAGES
         by_token = self.differs("token_advantage") & ~self.differs("advantage")
         if self.batch.settings.credit != "row" or bool(by_token.any()):
@@ -126,8 +126,8 @@ def push(batch: Batch, trace: Trace) -> Tensor:
     token is made more likely. Without logp it is the token's advantage. float [R, T].
 
     The number of tokens is the same for both engines, so that two denominators can
-    be told apart. On policy, where the loss is a mean over those tokens, the push
-    is the advantage.
+    be told apart. On policy, if the loss is a mean over those tokens, the push is the
+    advantage.
 
     >>> batch = Batch([0, 0], [1, 0], logp=[[-1.0], [-1.0]])
     >>> push(batch, run(CORRECT, batch)).round(decimals=3).tolist()
@@ -146,9 +146,9 @@ def compared(state: State) -> Comparison:
 
 
 # Who moves whom: each row's reward changed, and every advantage again. By a finite
-# change: a derivative is almost 0 where a deviation saturates, and explodes where
-# rewards are equal. In a matrix [R, R] the first index is the row that moves, the
-# second the row whose reward is replaced.
+# change: a derivative is almost 0 if a deviation saturates, and explodes if rewards are
+# equal. In a matrix [R, R] the first index is the row that moves, the second the row
+# whose reward is replaced.
 
 
 class Influences(NamedTuple):
@@ -170,8 +170,8 @@ def influences(engine: Engine, batch: Batch) -> Influences:
 
 def leaks(batch: Batch, gap: Tensor, advantage: Tensor) -> Tensor:
     """The gap, faulty minus correct influence, across prompts and in the column of a
-    row without credit; 0 elsewhere, and where it does not show in the printed faulty
-    advantage, float [R]. float [R, R].
+    row without credit; 0 elsewhere, and for a gap too small to show in the printed
+    faulty advantage, float [R]. float [R, R].
 
     It is the difference, since some estimators couple prompts by design.
     """
@@ -193,7 +193,7 @@ def influence(engine: Engine, batch: Batch) -> tuple[Tensor, Tensor]:
 def replacements(batch: Batch) -> Tensor:
     """What each reward is changed to: the mean of the raw rewards of its siblings, the
     other rows of its prompt and step that count in the correct engine, and exactly
-    their reward where they are equal; 0 without siblings. float [R]."""
+    their reward if they are equal; 0 without siblings. float [R]."""
     if not batch.rows:
         return batch.reward
     counted = CORRECT.counted(batch, CORRECT.credited(batch))

@@ -1,5 +1,5 @@
-"""The numbers that settle a report: by the engine, or by a formula where the
-report is about code that the engine does not have."""
+"""The numbers that settle a report: by the engine, or by a formula if the report is
+about code that the engine does not have."""
 
 from collections.abc import Callable, Mapping
 from itertools import accumulate, groupby
@@ -38,9 +38,9 @@ def std_of_bracketed(batch: Batch) -> Tensor:
 
 
 def normalized_reward(batch: Batch, centre: bool = False) -> Tensor:
-    """Each step's reward, with `centre` less their mean, by the deviation of the
-    discounted return that NormalizeReward accumulates over the episode, whose
-    steps are the rows."""
+    """Each step's reward divided by the deviation of the discounted return, which
+    NormalizeReward accumulates over the episode; the rows are the episode's steps. With
+    `centre`, the rewards' mean is subtracted first."""
     rewards = batch.reward.tolist()
     returns = list(accumulate(rewards, lambda total, reward: total * GAMMA + reward))
     values = torch.tensor(returns, dtype=torch.float64)
@@ -49,7 +49,7 @@ def normalized_reward(batch: Batch, centre: bool = False) -> Tensor:
 
 FORMULAS: Mapping[str, Callable[[Batch], Tensor]] = {
     "std_of_bracketed": std_of_bracketed,
-    # 1 / sqrt(variance) is `rstd`; by the root itself is what was feared.
+    # 1 / sqrt(variance) is `rstd`; the report feared a product with the root itself.
     "times_reciprocal_root": lambda b: centred(b) * centred(b).square().mean().rsqrt(),
     "times_deviation": lambda b: centred(b) * centred(b).square().mean().sqrt(),
     "normalized_reward": normalized_reward,
@@ -61,9 +61,9 @@ SHOWN = (*STAGES, "loss", "gradient", "kl_gradient", *OF_STEP, *FORMULAS)
 
 
 def numbers(evidence: Evidence, batch: Batch) -> Tensor:
-    """The evidence's numbers where the report's batch is `batch`: float or int64, one
-    per row, one per token, or one. Raises GradebookError if the engine cannot compute
-    them, and for what evidence cannot show."""
+    """The evidence's numbers for the report's batch `batch`: float or int64, one per
+    row, one per token, or one. Raises GradebookError if the engine cannot compute them,
+    and for what evidence cannot show."""
     batch, show = evidence.batch(batch), choice(evidence.show, SHOWN, "show")
     if show in FORMULAS:
         return FORMULAS[show](batch)
@@ -77,8 +77,8 @@ def numbers(evidence: Evidence, batch: Batch) -> Tensor:
 
 
 def in_words(values: Tensor) -> str:
-    """Numbers as text: '+1.500, −0.500 ×3'. Signs where one is negative, whole
-    numbers as they are, and a decimal more where one is below 0.1."""
+    """Numbers as text: '+1.500, −0.500 ×3'. All have a sign if one is negative. Whole
+    numbers have no decimals; others have one more if one is below 0.1."""
     write = signed if bool((values < 0).any()) else plain
     small = bool(((values.abs() > DUST) & (values.abs() < 0.1)).any())
     texts = [

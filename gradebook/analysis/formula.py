@@ -94,8 +94,8 @@ def _no_advantage(batch: Batch, trace: Trace, row: int) -> str:
 
 
 def _divided(batch: Batch, trace: Trace, row: int) -> Iterator[Line]:
-    """Baseline and scale in words, or what the settings would give where a faulty
-    stage gives something else."""
+    """Baseline and scale in words; if a faulty stage gives something else, also what
+    the settings would give."""
     score, counted, group = trace.score, trace.counted, trace.group
     for stage, sentence, by_setting in (
         ("baseline", _baseline, baseline(batch, score, counted, group)),
@@ -154,8 +154,8 @@ def _same_rows(s: Settings) -> bool:
 
 
 def _advantage(comparison: Comparison, trace: Trace, row: int) -> Line:
-    """The second step: the straight line (standardized - m) / s of the row's rank,
-    read off its two rows that are farthest apart, where they tell it."""
+    """The second step: the straight line (standardized - m) / s of the row's rank, read
+    off its two rows that are farthest apart, if they determine it."""
     batch = comparison.batch
     before = _number(comparison, trace, "standardized", row)
     after = _number(comparison, trace, "advantage", row)
@@ -167,13 +167,13 @@ def _advantage(comparison: Comparison, trace: Trace, row: int) -> Line:
     low, high = int(y.argmin()), int(y.argmax())
     s = float((x[high] - x[low]) / (y[high] - y[low]))
     m = float(x[high]) - s * float(y[high])
-    if abs(s) < DUST:  # then it divides dust, which it is all about
+    if abs(s) < DUST:  # it divides by rounding
         before = Part(signed(float(trace.standardized[row])), before.differs)
     less = f"− {plain(m)}" if m >= 0 else f"− ({plain(m)})"
     return (Part("then ("), before, Part(f" {less}) / {plain(s)} = "), after)
 
 
-# Two functions as they stand in their files, line beside line
+# Two functions as they are in their files, line beside line
 
 
 class CodeLine(NamedTuple):

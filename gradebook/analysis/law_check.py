@@ -118,8 +118,8 @@ def judge(
     allowed: Callable[[Step], Sequence[float]],
     by_design: str = "",
 ) -> Outcome:
-    """Whether a trainer keeps the law on training steps; where several changes break
-    it, by the largest violation.
+    """Whether a trainer keeps the law on training steps; if several changes break it,
+    the largest violation.
 
     values     the trainer: a number (or a list of numbers) a row, by step
                and settings; a GradebookError is a refusal
@@ -172,7 +172,8 @@ def _rounding(
     change: Change, row: int, size: float, noise: Mapping[int, float]
 ) -> float:
     """How far rounding alone may move what a change compares: the value of a row, of
-    this size, or the sum of a prompt. `noise` is how far it may move each row's."""
+    this size, or the sum of a prompt. `noise` is how far rounding may move each row's
+    value."""
     if change.total:  # a sum moves as far as its terms together, and as is printed
         return sum(noise[row] for row in change.due) + size * SHOWS
     return noise[row] + size * change.slack
@@ -251,7 +252,8 @@ def on_groups(
 
 
 def steps_of(batch: Batch) -> list[Step]:
-    """The batch step by step, with its defaults; a policy only where it has one."""
+    """The batch step by step, with its defaults; log-probabilities only if it has
+    them."""
     credited = CORRECT.credited(batch)
     columns = {name: getattr(batch, name) for name in sorted(COLUMNS) if name != "step"}
     columns |= {
@@ -305,7 +307,7 @@ def check(name: str, engine: Engine, batch: Batch) -> Outcome:
         largest = score(changed).abs().amax().clamp(min=1)
         noise = 16 * torch.finfo(divisor.dtype).eps * largest / divisor
         if batch.settings.whiten_tokens:
-            noise = noise * 1e4  # a variance of 0 is divided by the root of 1e-8
+            noise = noise * 1e4  # with a variance of 0 the divisor is the root of 1e-8
         return noise.nan_to_num(0, torch.inf).tolist()
 
     values, settings = on_engine(engine, batch, kind), batch.settings

@@ -10,12 +10,12 @@ number), `prompt`, `rollout`, `reward`, `credited` (the row may earn an
 advantage), `counted` (the row enters the statistics of its prompt) and
 `valued` (the row gets an advantage); the laws of COLUMNS read more.
 
-A law's docstring says the law first, and then what a step must have, or else the
-law yields nothing. A new law stands in OF_REWARDS (every bug's page asks it, the probe
-on batches that `probe.suits` admits, the table once the releases are measured again)
-or in COLUMNS (asked where a bug's record names it); what breaks it by design stands in
-`law_check.convention`. An exported test asks the laws that the bug's record names,
-and the bug must break each of them on one of its cases.
+A law's docstring says the law first, and then what a step must have, or else the law
+yields nothing. A new law belongs in OF_REWARDS (asked on every bug's page, by the probe
+on batches that `probe.suits` admits, and in the table once the releases are measured
+again) or in COLUMNS (asked if a bug's record names it); settings that break it by
+design belong in `law_check.convention`. An exported test asks the laws that the bug's
+record names, and the bug must break each of them on one of its cases.
 """
 
 import math
@@ -33,16 +33,16 @@ class Change:
     """A changed training step, and what its rows must have.
 
     what      the change in words, '' for the step as it is
-    due       by number of each row that is looked at, the value it must have;
-              None: the one it had
-    times     what a value that is kept is multiplied by
+    due       row number -> the value that the row must have; None: the value that it
+              had
+    times     the factor of a value that is kept
     slack     the share of a value that eps may account for
-    total     the sum of the rows is looked at, which must be 0
+    total     the sum of the rows is checked: it must be 0
     falls     a value that is kept must be less than it was
     rises     `due` has the rows' rewards: no row's value may be below the value of a
               row with a lower reward
     settings  what is set otherwise
-    base      the step that a value is kept from, if it is not the given one
+    base      the step whose value is kept, if it is not the given one
     base_settings  what is set otherwise there
     """
 
@@ -80,7 +80,7 @@ def due_of(rows: Step, value: float | None = None) -> dict:
 
 
 def unmasked(row: dict, numbers: list) -> list:
-    """Of numbers a token, those of the row's unmasked tokens."""
+    """The numbers of the row's unmasked tokens, of one number for each token."""
     return [number for number, model in zip(numbers, row["mask"]) if model]
 
 
@@ -406,7 +406,8 @@ def own_advantage(step: Step, settings: Settings) -> Changes:
 
 
 def reference(step: Step, settings: Settings) -> Changes:
-    """A reference that finds a token more likely pulls it up: its gradient falls.
+    """A reference that gives a token a higher probability pulls the token up: its
+    gradient falls.
 
     It needs log-probabilities of both, beta above 0, and every row trained.
     """
@@ -420,8 +421,8 @@ def reference(step: Step, settings: Settings) -> Changes:
 
 
 def anchor(step: Step, settings: Settings) -> Changes:
-    """A token that became more likely since the update began has that ratio more
-    gradient, within the clip.
+    """The gradient of a token that became more likely since the update began grows by
+    that ratio, within the clip.
 
     It needs log-probabilities, the loss of PPO on policy, and no KL.
     """
@@ -501,7 +502,8 @@ def cut(step: Step, settings: Settings) -> Changes:
 
 def tried(law: Law, values: Values, steps: list, settings: Settings) -> Iterator:
     """Each change of the steps that a law asks about, with its numbers (`compared`).
-    `values` gives a number or a list of numbers per row; nothing if it cannot."""
+    `values` gives a number or a list of numbers per row, or nothing if the trainer
+    cannot compute them."""
     for step in steps:
         known: list = []
         for change in law(step, settings):
@@ -520,8 +522,8 @@ def tried(law: Law, values: Values, steps: list, settings: Settings) -> Iterator
 
 
 def compared(change: Change, before: dict, there: dict) -> list:
-    """(row, value due, value there, compared size) of each row that is looked at, or
-    of their sum. Where values must rise, the value due is the least that a row may
+    """(row, expected value, actual value, compared size) of each row that is checked,
+    or of their sum. If values must rise, the expected value is the least that a row may
     have: the largest one of rows with lower rewards."""
     if change.rises:
         return risen(change.due, there)
@@ -559,7 +561,8 @@ def gap(a: float, b: float) -> float:
 
 
 def worst(law: Law, values: Values, steps: list, settings: Settings) -> tuple:
-    """The largest violation of a law over training steps, and what it is."""
+    """The change with the largest violation of a law over training steps, and that
+    violation."""
     most, sentence = 0.0, ""
     for change, lines in tried(law, values, steps, settings):
         for row, due, value, _ in lines:

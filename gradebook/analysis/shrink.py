@@ -22,8 +22,8 @@ EXPLOSION = 100.0
 
 def shrink(state: State) -> Iterator[State]:
     """Reductions of `state`, each smaller or rounder than the last, in which the
-    selected row shows the bug in the same way; where it shows none, the row with the
-    largest difference. Raises GradebookError if the batch cannot be read."""
+    selected row shows the bug in the same way; if it shows none, the row with the
+    largest difference does. Raises GradebookError if the batch cannot be read."""
     comparison = compared(state)
     telling = [r for r in range(state.rows) if way(comparison, r) is not None]
     if not telling:
@@ -52,8 +52,8 @@ def shrink(state: State) -> Iterator[State]:
 
 def way(comparison: Comparison, row: int) -> tuple[object, ...] | None:
     """How a row shows the bug: the signs of both advantages, whether the faulty one
-    explodes or is the larger, and whether the row is compared with another one. Where
-    the advantages agree, whether each engine has a gradient. None if all agrees."""
+    explodes or is the larger, and whether the row is compared with another one. If the
+    advantages agree, whether each engine has a gradient. None if everything agrees."""
     traces = comparison.correct, comparison.faulty
     correct, faulty = (float(trace.advantage[row]) for trace in traces)
     group = comparison.correct.group
@@ -70,7 +70,7 @@ def way(comparison: Comparison, row: int) -> tuple[object, ...] | None:
 
 def fewer_rows(state: State) -> Iterator[State]:
     """Without a prompt; then without half of the rows, a quarter, .. a single one.
-    Where fewer rows are left than a group has, groups of that many too."""
+    If fewer rows are left than a group has, also with groups of that many rows."""
     rows, labels = range(state.rows), state.table["prompt"]
     blocks = [
         [row for row in rows if labels[row] == label]

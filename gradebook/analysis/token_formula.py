@@ -4,7 +4,7 @@ push = -N * weight * (surrogate slope * off_policy + surrogate * off_policy slop
                       + beta * kl slope)
 
 N are the unmasked tokens of the step. A slope says how a stage's number changes with
-the token's logp; what is constant in an engine has slope 0 in it.
+the token's logp; a number that an engine holds constant has slope 0.
 """
 
 from collections.abc import Iterator
@@ -73,8 +73,8 @@ def factors(batch: Batch, trace: Trace, row: int, token: int) -> Factors:
 
 
 def _product(own: Factors, other: Factors) -> Iterator[Part]:
-    """(praise * weight + from the weight - leash) * share = push, without what is
-    neutral in both engines."""
+    """(praise * weight + from the weight - leash) * share = push, without factors that
+    are neutral in both engines."""
     terms = list(_terms(own, other))
     shared = not (bool(same(own.share, 1.0)) and bool(same(other.share, 1.0)))
     several = len(terms) > 1 and shared

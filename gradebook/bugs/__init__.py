@@ -1,8 +1,8 @@
 """The faulty stages. One module a bug, holding exactly one stage function.
 
 `gradebook.cases.scenario` adds what a bug's scenario file knows. Bugs of different
-stages act together. Two bugs of one stage exclude each other, except where each only
-drops conditions of the stage.
+stages act together. Two bugs of one stage exclude each other, unless
+each only drops conditions of the stage.
 """
 
 import inspect

@@ -1,4 +1,4 @@
-"""bf16 rewards: OpenRLHF PR 1334, fixed on main."""
+"""bf16 rewards: OpenRLHF PR 1334, fixed in 0.11.2."""
 
 import torch
 from torch import Tensor

@@ -8,10 +8,11 @@ from gradebook.engine import tokens
 
 
 def token_advantage(batch: Batch, token_return: Tensor, credited: Tensor) -> Tensor:
-    """What each token is owed, 0 where the last row of its rollout has no
-    token. float [R, T].
+    """What each token is owed, 0 at places at which the last row of its
+    rollout is masked. float [R, T].
 
-    The trainer sees all turns but the last trained by coincidence.
+    The trainer sees earlier turns trained only at places at which the
+    last turn has a token.
     """
     advantage = tokens.token_advantage(batch, token_return, credited)
     rollout, rows = batch.rollout_index, torch.arange(batch.rows)

@@ -9,13 +9,13 @@ from gradebook.engine.segments import weighted_mean
 
 
 def advantage(batch: Batch, standardized: Tensor, credited: Tensor) -> Tensor:
-    """Standardized a second time, over the transitions of the step, or
-    what `second_over` says.
+    """Standardized a second time, over the step, each row with the
+    weight that `second_over` says: its transitions.
 
     float [R]. The trainer sees advantages whose size depends on the
     lengths of other episodes, signal where every group is constant, and
-    NaN where rounding leaves a variance below 0: it works in float32 and
-    has no floor for the variance.
+    NaN if rounding leaves a variance below 0: the trainer works in
+    float32 and has no floor for the variance.
     """
     a = whitened(batch, standardized, credited)
     over = batch.settings.second_over

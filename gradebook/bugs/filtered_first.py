@@ -13,8 +13,8 @@ def group(batch: Batch) -> Tensor:
     prompt; dropped rows are in no group (-1). int64 [R].
 
     The trainer sees rollouts compared with another prompt's rollouts.
-    Raises GradebookError, as the trainer stops, where the rows that are
-    left do not divide by the group size.
+    Raises GradebookError if the remaining rows do not divide by the
+    group size; the trainer stops there, too.
     """
     left, size = credited(batch), batch.group_size
     step = batch.step_index

@@ -28,9 +28,9 @@ def unexplained(log: "pd.DataFrame") -> np.ndarray:
 
 
 def evidence(log: "pd.DataFrame", settings: Settings) -> np.ndarray:
-    """2 for odd rows whose advantage a float32 mean leaves: q / (q c + eps), with q a
-    multiple of the rewards' spacing and c what the deviation makes of it; else 0.
-    int [R]."""
+    """2 for odd rows whose advantage a float32 mean explains:
+    q / (q c + eps), with q a multiple of the rewards' spacing, and q c
+    the deviation of a group that is off by q; else 0. int [R]."""
     odd, divides = log["odd"].to_numpy(), SCALES[settings.scale].is_std
     n = log.groupby("prompt")["reward"].transform("size").to_numpy()[odd, None]
     score = log["reward"].abs().to_numpy("float32")[odd, None]

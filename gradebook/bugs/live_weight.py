@@ -8,7 +8,7 @@ from gradebook.engine.loss import anchor, sampling_weight
 
 def off_policy(batch: Batch, learns: Tensor, logp: Tensor) -> Tensor:
     """How much a token counts for having been sampled by another engine,
-    differentiated too where there is no `old_logp`. float [R, T].
+    differentiated too if there is no `old_logp`. float [R, T].
 
     The trainer sees praised tokens less likely than 1 / e become rarer.
     """

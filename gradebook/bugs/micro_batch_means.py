@@ -7,11 +7,11 @@ from gradebook.engine.loss import token_weight
 
 
 def weight(batch: Batch, learns: Tensor) -> Tensor:
-    """One mean over the step's micro-batches of each one's own mean.
-    float64 [R].
+    """The mean, over the step's micro-batches, of each micro-batch's
+    mean. float64 [R].
 
-    The trainer sees a loss that depends on the size of a micro-batch, and
-    long rows weigh less than short ones in another pass.
+    The trainer sees a loss that depends on the size of a micro-batch,
+    and each token of a long pass count less than one of a short pass.
     """
     size = batch.micro_batch
     passes = (batch.step_rows + size - 1) // size

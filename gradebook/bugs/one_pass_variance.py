@@ -1,4 +1,4 @@
-"""One-pass variance: NeMo-RL PR 4158, fixed on main."""
+"""One-pass variance: NeMo-RL PR 4158, fixed on main (2026-09-19)."""
 
 import numpy as np
 import torch
@@ -15,10 +15,10 @@ def scale(
     batch: Batch, score: Tensor, counted: Tensor, group: Tensor, baseline: Tensor
 ) -> Tensor:
     """The others' deviation as the root of E[x^2] - E[x]^2 in float32,
-    which divides wherever it is above 0. float [R].
+    used as the divisor if it is above 0. float [R].
 
     The trainer sees advantages in the thousands on rows whose siblings all
-    have the same reward: rounding left them a deviation other than 0.
+    have the same reward: rounding leaves a deviation other than 0.
     """
     s, groups = batch.settings, by_group(group, counted)
     if s.scale != "others_std":
@@ -34,7 +34,7 @@ def scale(
 
 
 READING = {"baseline": "leave_one_out", "scale": "others_std"}
-"""The only computation in which the others' deviation takes part."""
+"""The one computation that reads the others' deviation."""
 
 
 def _siblings(log: "pd.DataFrame") -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -60,9 +60,10 @@ def unexplained(log: "pd.DataFrame") -> np.ndarray:
 
 
 def evidence(log: "pd.DataFrame", settings: Settings) -> np.ndarray:
-    """For odd rows: 1 where the logged deviation is within the rounding error of a
-    one-pass variance in float32; 2 where the siblings are nearly equal as well and
-    the deviation is off by that rounding, in two groups or more; else 0. int [R]."""
+    """For odd rows: 1 if the logged deviation is within the rounding
+    error of a one-pass variance in float32; 2 if also the siblings are
+    nearly equal and the deviation is off by that rounding, in two
+    groups or more; else 0. int [R]."""
     n, variance, near = _siblings(log)
     prompt, x = log["prompt"].to_numpy(), log["reward"].to_numpy()
     advantage, away = log["advantage"].to_numpy(), x - log["baseline"].to_numpy()

@@ -11,7 +11,7 @@ def advantage(batch: Batch, standardized: Tensor, credited: Tensor) -> Tensor:
     """Whitened about a mean that counts padding as tokens with value 0.
 
     float [R]. The trainer sees every advantage of a padded batch moved,
-    and advantages other than 0 where all values are equal.
+    and advantages other than 0 if all values are equal.
     """
     steps, step = by_step(batch, credited), batch.step_index
     total = steps.at_rows(steps.sum(standardized * batch.tokens))

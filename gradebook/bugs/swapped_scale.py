@@ -12,8 +12,8 @@ def scale(
 ) -> Tensor:
     """The divisor of another setting than the one asked for. float [R].
 
-    The trainer sees undivided advantages where it asked for the group's
-    deviation, and the group's deviation where it asked for none.
+    The trainer sees undivided advantages when it asked for the group's
+    deviation, and the group's deviation when it asked for none.
     """
     swapped = {"group_std": "none", "batch_std": "group_std", "none": "group_std"}
     asked = batch.settings.scale

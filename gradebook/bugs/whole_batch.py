@@ -7,7 +7,7 @@ from gradebook.core.batch import Batch
 
 
 def group(batch: Batch) -> Tensor:
-    """Every `group_size` rows in batch order where the step has exactly
+    """Every `group_size` rows in batch order if the step has exactly
     `prompts_per_step` times as many rows; else all rows of the step.
     int64 [R].
 

@@ -28,9 +28,9 @@ from gradebook.core.settings import Settings
 class Edits(Part):
     """What a challenge lets the learner edit; nothing else may change.
 
-    columns   columns whose cells may change; "any" stands for all of them
+    columns   columns whose cells may change; "any" means all
     rows      the only rows whose cells may change; without it every row
-    settings  settings that may change; "any" stands for all of them
+    settings  settings that may change; "any" means all
     most      how many edits there may be at most: cells that changed,
               settings that changed, rows added and removed; 0 for no limit
     add, remove, reorder  rows may be added, removed, put in another order
@@ -53,7 +53,8 @@ Dragged = Annotated[tuple[Annotated[str, one_of("reward", *LISTS)], ...], betwee
 OF_ENGINES = ("correct", "faulty", "correct size", "faulty size")
 """Advantages of a row in each engine, and without the sign."""
 OF_TOKENS = ("correct push", "faulty push")
-"""How strongly each engine pushes a token of a row, to the likelier where above 0."""
+"""How strongly each engine pushes a token of a row; above 0 makes the token
+likelier."""
 OF_MOVES = ("correct shift", "faulty shift", "ratio")
 """How far they moved from the case as it came; the faulty one by the correct one."""
 OF_ROWS = ("reward", "tokens", "eos", "kept_steps", "pieces")
@@ -132,8 +133,8 @@ Condition = Annotated[
 @dataclass(frozen=True, kw_only=True)
 class Change(Part):
     """A step of a solution: a cell of a row and column has another value, or a setting
-    has; a row is added at the end, with the last one's cells where it names none; a row
-    is removed; or the rows are in another order, each by its number before."""
+    has; a row is added at the end, with the last row's cells if it names none; a row is
+    removed; or the rows are in another order, each by its number before."""
 
     row: Whole = -1
     column: Annotated[str, one_of(*COLUMNS)] | None = None
@@ -265,8 +266,8 @@ class Telltale(Part):
 class Record(Part):
     """What the check of a log and the laws must know about a bug.
 
-    columns          log columns that the check needs to try the bug; a tuple
-                     inside stands for one of several
+    columns          log columns that the check needs to try the bug; a tuple inside
+                     means one of several
     in_advantages    False: the bug leaves no trace in advantages
     couples_prompts  a row's faulty advantage may depend on the rows of other
                      prompts, whatever the settings are
@@ -277,11 +278,10 @@ class Record(Part):
     proof            what proves the bug in a log: numbers that no correct
                      computation gives, a column whose meaning is certain, or
                      what the trainer was asked for
-    loses            the number that a number type cannot hold, where that is
-                     the bug
+    loses            the number that a float type cannot hold, if that is the bug
     guesses          setting -> values to try in the check; "strides" and
-                     "prompts" stand for the group sizes and the prompts of a
-                     step that the rows of a log suggest
+                     "prompts" are replaced by the group sizes and the prompts of a step
+                     that the rows of a log suggest
     """
 
     columns: tuple[str | Annotated[tuple[str, ...], between(2)], ...]
@@ -301,8 +301,8 @@ class Record(Part):
 
 @dataclass(frozen=True)
 class Expected(Part):
-    """What a hand finds: an advantage a row, NaN if it has none, the loss, and the push
-    on each token."""
+    """Numbers worked out by hand: an advantage for each row, NaN if it has none, the
+    loss, and the push on each token."""
 
     correct: schema.Values | None = None
     faulty: schema.Values | None = None

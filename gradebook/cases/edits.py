@@ -37,8 +37,8 @@ def set_tokens(
     state: State, row: int, start: int, stop: int, column: str, value: str
 ) -> State:
     """Tokens `start` to `stop` - 1 of a row have another number in a column of lists.
-    Where the case drags several columns together by this one, the others move as far
-    as the first of the tokens does."""
+    If the case drags several columns together by this one, the others move as far as
+    the first of these tokens does."""
     _check_row(state, row)
     lists = [name for name in state.table.columns if name in LISTS]
     choice(column, lists, "column")
@@ -61,7 +61,8 @@ def set_tokens(
 
 
 DIGITS = 12
-"""Decimals of a number that moves along: no digits of binary fractions."""
+"""Decimals of a number that moves along: enough to show it, too few to show the digits
+of a binary fraction."""
 
 
 def add_row(state: State, row: int) -> State:
@@ -72,8 +73,8 @@ def add_row(state: State, row: int) -> State:
 
 
 def remove_row(state: State, row: int) -> State:
-    """The batch without `row`. The selected row stays selected; where it is
-    the one that leaves, the row below it takes its place."""
+    """The batch without `row`. The selected row stays selected. If it is the removed
+    one, the row below it is selected."""
     _check_row(state, row)
     left = state.table.take(r for r in range(state.rows) if r != row)
     selected = state.row - (state.row > row)
@@ -90,8 +91,8 @@ def move_row(state: State, row: int, to: int) -> State:
 
 
 def paste(state: State, row: int, column: str, text: str) -> State:
-    """A block from a spreadsheet, laid over the cells from `row` and `column` on. It
-    adds rows at the end where it needs them."""
+    """Writes a block from a spreadsheet over the cells from `row` and `column` on. Rows
+    are added at the end if the block needs them."""
     _check_row(state, row)
     headers, block = state.table.headers, _block(text)
     first = choice("t1" if column == "mask" else column, headers, "paste")
@@ -104,8 +105,8 @@ def paste(state: State, row: int, column: str, text: str) -> State:
 
 
 def replace_rows(state: State, text: str) -> State:
-    """A block from a spreadsheet instead of all rows. Its first line may name the
-    columns; one column is the rewards. Other columns keep the row's cell."""
+    """Replaces all rows by a block from a spreadsheet. Its first line may name the
+    columns; one column is the rewards. In the other columns a row keeps its cells."""
     block, headers = [line for line in _block(text) if line], state.table.headers
     names = tuple(cell.strip().lower() for cell in block[0])
     if "reward" in names:
@@ -178,7 +179,7 @@ def _check_row(state: State, row: int) -> None:
 
 
 TYPED = (set_cell, set_tokens, set_setting)
-"""Acts with text that a person typed; its place stands before it."""
+"""Acts with typed text; the argument before the text is its place."""
 MOVING = (add_row, remove_row, move_row, paste, replace_rows)
 """Acts after which a row's number may mean another row."""
 

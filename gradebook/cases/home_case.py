@@ -15,11 +15,11 @@ class HomeCase(PlainCase):
 
     stops    the rewards of the row `focus` for which policies were trained, in order
     start    the one that is shown first
-    told     the row whose faulty advantage is told in words
-    about    what comes before those words
+    told     the row whose faulty advantage is described in words
+    about    the words before that description
     ways     what the bug does to that row: pushes it down, nothing, pushes it up
 
-    Raises GradebookError where there is not one bug, or `start` is no stop.
+    Raises GradebookError unless there is exactly one bug and `start` is a stop.
     """
 
     stops: Annotated[tuple[Number, ...], between(2)]

@@ -2,9 +2,9 @@
 
     v=1  s=<case>  open=1  <field>=<value>  t=<the table's differences>
 
-The fields are the settings, and in the sandbox the bugs. A key stands in the link
-only where the state is not what the case says; without `open` the faulty side is
-covered. `t` is the table's differences as JSON, packed by zlib and base64url.
+The fields are the settings, and in the sandbox the bugs. A key is in the link only if
+the state differs there from the case; without `open` the faulty side is covered. `t` is
+the table's differences as JSON, packed by zlib and base64url.
 """
 
 import base64
@@ -46,7 +46,8 @@ KEYS = ("v", "s", "open", "bugs", "row", "token", *Settings().keys(), "t")
 
 
 class Decoded(NamedTuple):
-    """What a link says. With a `problem`, told in words, the state is the case's."""
+    """What a link says. If there is a `problem`, in words, the state is the case's
+    own."""
 
     state: State
     covered: bool
@@ -150,8 +151,8 @@ def _state(link: Mapping[str, str], origin: State) -> State:
 
 # The table: {"n": rows, "k": [columns], "c": {header: cells}}, with the number of
 # tokens as the mask's column, and cells as {"row": cell}, as a list, or for flags as
-# "0110". What is not there is the case's, whose last row stands for the rows past its
-# end.
+# "0110". What is missing is taken from the case; rows past its end are taken from its
+# last row.
 
 
 def pack(table: Table, original: Table) -> str:
@@ -186,8 +187,8 @@ def _json(value: Any) -> bytes:
 
 
 def unpack(text: str, original: Table) -> Table:
-    """Raises GradebookError if Gradebook did not write `text`, and with its place
-    in the table as key where a cell cannot be read."""
+    """Raises GradebookError if Gradebook did not write `text`, and, with its place in
+    the table as key, if a cell cannot be read."""
     try:
         return Table.of_columns(_unpacked(text, original))
     except GradebookError as error:

@@ -31,7 +31,7 @@ class Evidence(schema.Part):
     settings  settings that differ from the report's
     rows      another batch than the report's
     bug       runs the engine with this bug instead of the correct one
-    expected  what a hand, or the trainer itself, found
+    expected  the numbers worked out by hand or given by the trainer
     """
 
     says: str

@@ -44,9 +44,9 @@ class Case(schema.Part):
                   tokens of one position together
     drag          the columns that a handle of the board moves together; the first
                   is drawn on the board's left axis
-    token         where lines are tokens, the token in question of the row `focus`
-    engine_names  what the two engines are called where "correct" and "faulty"
-                  would take a side
+    token         if lines are tokens, the token in question of the row `focus`
+    engine_names  what the two engines are called if "correct" and "faulty" would take a
+                  side
     """
 
     name: str

@@ -18,8 +18,8 @@ from gradebook.core.settings import Settings
 
 @dataclass(frozen=True)
 class State:
-    """A case as the learner has changed it, with the selected row, and the token of it
-    where lines of the board are tokens, and the bugs of the faulty engine."""
+    """A case as the learner has changed it, with the selected row, its selected token
+    if lines of the board are tokens, and the bugs of the faulty engine."""
 
     scenario: Case
     table: Table

@@ -1,5 +1,5 @@
 """The editable batch: an immutable table of cells as people type them. A cell that
-cannot be read is refused where it enters the table."""
+cannot be read is refused when it enters the table."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ LISTS = of_kind("list")
 class Table:
     """Columns of cells by their headers: the names of a batch's columns, the
     response mask token by token as t1 .. tT. Raises GradebookError without prompt,
-    reward or rows, and where it is too large."""
+    reward or rows, and if it is too large."""
 
     cells: Mapping[str, tuple[Cell, ...]]
 
@@ -168,8 +168,8 @@ class Table:
         return self.of_columns(columns)
 
     def with_every_column(self) -> Self:
-        """The table with every column of a batch. A new cell says what the batch takes
-        for a missing one."""
+        """The table with every column of a batch. A new cell has the value that the
+        batch uses for a missing one."""
         cells, rows = dict(self.cells), len(self)
         lists = [parts(cells[name][0]) for name in LISTS if name in cells]
         width = self.width or max(map(len, lists), default=1)

@@ -1,7 +1,7 @@
 """Plans for a session: which cases to open, for how many minutes each.
 
-What a lead says about a case stands in its scenario file, in the table
-[plan]; question, choices and answer are those of the page.
+A case's words for the lead are in its scenario file, in the table [plan]; question,
+choices and answer are those of the page.
 """
 
 from collections.abc import Sequence
@@ -37,7 +37,7 @@ class Step:
 
     scenario  the case to open; '' for a step without one
     trains    the step opens the bug's training runs, and no case
-    page      the page to open, where it is neither a case nor training runs
+    page      the page to open, if it is neither a case nor training runs
     usual     the tempting answer, and `why` it tempts
     truth     the answer, and why it holds
     do        what to do after the reveal
@@ -153,8 +153,7 @@ def plan(bugs: Sequence[str] = (), minutes: int = MINUTES) -> tuple[Step, ...]:
     plan of the hour's bugs in other minutes. It holds each of the bugs, and
     more of their cases and training runs as time permits.
 
-    Raises GradebookError for an unknown bug, and where there are too few
-    minutes for the bugs.
+    Raises GradebookError for an unknown bug, and for too few minutes for the bugs.
     """
     bugs = tuple(dict.fromkeys(bugs))
     if not bugs and minutes == MINUTES:
@@ -246,7 +245,7 @@ def _case(case: Scenario) -> Step:
 def _taught(
     step: Step, choices: tuple[str, ...], answer: int, why: str, lesson: Lesson | None
 ) -> Step:
-    """The step with its answers and what a lead says about it."""
+    """The step with its answers and the lead's words about it."""
     truth = f"{choices[answer]}. {why}"
     step = replace(step, choices=choices, answer=answer, truth=truth)
     if lesson is None:

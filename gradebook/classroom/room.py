@@ -234,9 +234,9 @@ def _require(holds: bool, otherwise: str) -> None:
 
 
 def _locked(database: Session, code: str) -> Room:
-    """The room, its row locked until the transaction's end. So changes of one room
-    come one after the other: what is read in one, such as a seat's votes, stands
-    until it is written."""
+    """The room, its row locked until the transaction's end. So changes of one room come
+    one after the other: what one of them reads, such as a seat's votes, is still true
+    when it writes."""
     room = database.get(Room, code, with_for_update=True)
     if room is None:
         raise GradebookError(f"Room {code} is closed.")

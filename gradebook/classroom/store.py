@@ -147,7 +147,7 @@ class Room(Base):
         return Counter(seat.question for seat in seats)
 
     def seat(self, token: str) -> Seat:
-        """The browser's seat; NOBODY where it has none."""
+        """The browser's seat; NOBODY if it has none."""
         return self.seats.get(hashed(token), NOBODY)
 
 
@@ -210,7 +210,7 @@ class Database:
         return self._engine
 
     def _given(self, *_: object) -> None:
-        """Whoever waited for a connection that another one lost waits for no more."""
+        """Wakes a thread that waited for a connection which another thread has lost."""
         if self.is_away and threading.get_ident() != self._trying:
             raise Unusable
 
@@ -245,7 +245,8 @@ class Database:
             del self._begun[key]
 
     def _open(self) -> None:
-        """Makes the tables, once. Whoever waits for that meanwhile fails with it."""
+        """Makes the tables, once. If it fails, it fails for every thread that waits for
+        it."""
         if self._is_open:
             return
         with self._opening:
@@ -310,13 +311,13 @@ def _engine(url: str) -> sql.Engine:
         folder = user_data_path("gradebook", appauthor=False, ensure_exists=True)
         url = f"sqlite:///{folder / 'rooms.db'}"
     if url.startswith("sqlite"):
-        # SQLite has one writer, and who finds it busy only tries again. Here they
-        # wait for the one connection.
+        # SQLite has one writer, and a second one can only try again. Here threads wait
+        # for the one connection instead.
         queue: dict[str, Any] = {"poolclass": sql.QueuePool, "pool_timeout": QUEUE}
         engine = sql.create_engine(url, pool_size=1, max_overflow=0, **queue)
         sql.event.listen(engine, "connect", _set_up_sqlite)
-        # Whoever will write takes its place at once: two readers that both go on to
-        # write could only fail.
+        # A transaction that will write locks at once: of two readers that both go on to
+        # write, one would have to fail.
         sql.event.listen(
             engine, "begin", lambda c: c.exec_driver_sql("BEGIN IMMEDIATE")
         )

@@ -22,8 +22,8 @@ Cell = str | bool
 class Column:
     """What is known about one column.
 
-    Its kind is label, number, whole, index (a whole number that only tells rows
-    apart; a name in a log), flag, list (a number per token), tokens (a flag per token)
+    Its kind is label, number, whole, index (a whole number that only distinguishes
+    rows; a name in a log), flag, list (a number per token), tokens (a flag per token)
     or reason (why a response ended).
     """
 
@@ -40,7 +40,7 @@ class Column:
     @property
     def names(self) -> tuple[str, ...]:
         """What logs call the column, likeliest first. Its own name comes first, unless
-        the aliases list it. None where a person has to name a log's column."""
+        the aliases list it. None if a person must name a log's column."""
         if not self.guessed:
             return ()
         aliases = tuple(self.aliases.split())
@@ -236,7 +236,7 @@ def as_text(value: Any) -> str:
 
 def read(header: str, cell: Cell, width: int) -> Any:
     """The value of a cell: label str, number float, whole int, flag bool, list
-    tuple of float, of `width` numbers where the width is not 0.
+    tuple of float, of `width` numbers unless the width is 0.
 
     Raises GradebookError naming the header.
     """

@@ -11,8 +11,8 @@ class GradebookError(ValueError):
 
     `key` names the field, or the column of a log; `row` counts from 0 and
     `line`, of a file, from 1; `file` is a path or "". `expected` and `found`
-    are short phrases for a person. `steps`, bool [S], are the steps of a batch
-    that cannot be computed, where others can.
+    are short phrases for a person. `steps`, bool [S], are the steps of a batch that
+    cannot be computed, if others can.
 
     >>> print(GradebookError(key="reward", row=2, expected="a number"))
     key 'reward', row 2: expected a number

@@ -15,9 +15,8 @@ numbers below 1 with three digits, so a smaller difference does not show."""
 
 
 def same(a: Any, b: Any) -> Any:
-    """The two print alike: their difference is below SHOWS, as a share of
-    their size where they are below 1, or it is rounding. NaN is like NaN.
-    Elementwise.
+    """The two print alike: their difference is below SHOWS, as a share of their size if
+    they are below 1, or it is rounding. NaN is like NaN. Elementwise.
 
     >>> same(1.0, 0.99999), same(0.004, 0.0), same(100000.0, 100001.0)
     (True, False, False)
@@ -94,7 +93,7 @@ def counted(count: int, single: str, several: str = "") -> str:
 
 
 def settled(value: float) -> float:
-    """The value, or 0 where it is rounding: what a page shows."""
+    """The value, or 0 if it is rounding: what a page shows."""
     return 0.0 if abs(value) <= DUST else value
 
 

@@ -1,4 +1,4 @@
-"""pandas, imported where it is first used: the first numbers of a page need no data
+"""pandas, imported when it is first used: the first numbers of a page need no data
 frame. `importlib.util.LazyLoader` is not safe between threads before Python 3.12."""
 
 import importlib

@@ -24,9 +24,8 @@ class Settings(Mapping[str, Any]):
     eps_at            eps is added "after" the root of the variance, "inside"
                       it, or is the "least" deviation
     whiten_tokens     advantages are normalized a second time, over the step
-    whiten_over       what that second normalization weighs a row by: its
-                      unmasked "tokens" (verl), 1 ("rows"), or its kept
-                      "transitions"
+    whiten_over       a row's weight in that second normalization: its unmasked "tokens"
+                      (verl), 1 ("rows"), or its kept "transitions"
     whiten_ddof       what its variance takes from the number of tokens: 1
                       (verl, slime) or 0 (SkyRL)
     whiten_eps        1e-8 "inside" the root of its variance (verl), or `eps`
@@ -40,8 +39,8 @@ class Settings(Mapping[str, Any]):
     evaluation        one generation a prompt, its first row, is evaluated
     skip_flat         when the loss leaves out groups without spread: always,
                       in training only, or never
-    second_over       what a second normalization weighs a row by: its kept
-                      transitions, all of them, 1; or "none" for no second one
+    second_over       a row's weight in a second normalization: its kept transitions,
+                      all of them, 1; or "none" for no second one
 
     Length and filter (DAPO):
 
@@ -72,12 +71,12 @@ class Settings(Mapping[str, Any]):
                       as a constant of at most `clip_high` (TRL);
                       reinforce: -A logp
     clip_low, clip_high  ppo holds rho within 1 - clip_low and 1 + clip_high
-    dual_clip         where A is below 0, ppo's rho counts at most so much
+    dual_clip         if A is below 0, ppo's rho counts at most so much
     off_policy        what w = exp(old_logp - behaviour_logp) does. none:
                       nothing; truncate: a token weighs min(w, off_policy_cap)
                       times as much; reject: it weighs w times as much, and
-                      leaves the loss where w is below `off_policy_low` or
-                      above `off_policy_cap`
+                      leaves the loss if w is below `off_policy_low` or above
+                      `off_policy_cap`
     kl_estimator      with d = ref_logp - logp. k1: -d; k2: d d / 2;
                       k3: exp(d) - d - 1
     kl_score          the estimate is multiplied by exp(logp - logp as a
@@ -163,7 +162,7 @@ class Kind:
     expected  what a value has to be, as an error says it
     fits      whether a value, not None, is one
     read      a value from text; raises GradebookError
-    options   the values, where they are few
+    options   the values, if they are few
     optional  None is a value too
     """
 
@@ -278,8 +277,7 @@ def check_setting(name: str, value: Any) -> None:
 
 def read_setting(name: str, typed: Any) -> Any:
     """A setting's value, from what a person typed or from a value of its own type; ""
-    and "none" are None where that is a value. Raises GradebookError naming the
-    setting.
+    and "none" are None if None is a value. Raises GradebookError naming the setting.
 
     >>> read_setting("eps", "1e-5"), read_setting("scale", "group")
     (1e-05, 'group_std')

@@ -22,7 +22,7 @@ class Baseline:
     function   its function in gradebook.engine.advantages
     compares   GROUP, STEP or NOTHING
     words      the computation without a scale: "the reward minus the group's mean"
-    short      the baseline on the board; "" where it draws none
+    short      the baseline on the board; "" if the board draws none
     formula    the line of a worked formula; {rows} are the rows that have a say
     others     a row's own score has no say
     is_mean    it is the plain mean of the rows that have a say
@@ -62,8 +62,8 @@ class Scale:
     words      what follows the baseline's words: " over the group's deviation"
     formula    the line of a worked formula, with {ddof}, {about} and {eps}
     is_std     it is a standard deviation
-    reads      the settings that it reads; "eps" where eps is added to it, and
-               "spread_about" where the deviation may be about the baseline
+    reads      the settings that it reads; "eps" if eps is added to it, and
+               "spread_about" if the deviation may be about the baseline
     breaks     as in a Baseline
     aliases    how trainers' own keys call it
     """
@@ -273,8 +273,8 @@ NAMED: Mapping[tuple[str, str, str], Named] = {
         "reinforce_plus_plus_baseline", "the REINFORCE++ baseline"
     ),
 }
-"""Baseline, scale and what a second normalization weighs, "" without one -> the names
-of combinations that have one. Others are named by their parts."""
+"""(baseline, scale, weight of a second normalization or "") -> its names, for
+combinations that have a name. Others are named by their parts."""
 
 
 def named(baseline: str, scale: str, over: str = "") -> Named:

@@ -51,8 +51,8 @@ def batch_mean(batch: Batch, score: Tensor, groups: Segments) -> Tensor:
 def leave_one_out(batch: Batch, score: Tensor, groups: Segments) -> Tensor:
     """Mean over the group's other votes. float [R].
 
-    A row leaves out the vote that speaks for it: its own where it counts,
-    else the one of its rollout.
+    A row leaves out the vote that speaks for it: its own if the row
+    counts, else that of its rollout.
     """
     rest = others(batch, groups)
     mean = rest.sum(score) / rest.n.clamp(min=1)
@@ -64,8 +64,8 @@ def leave_one_out(batch: Batch, score: Tensor, groups: Segments) -> Tensor:
 def length_weighted_mean(batch: Batch, score: Tensor, groups: Segments) -> Tensor:
     """Mean weighted by unmasked tokens: OPO. float [R].
 
-    NaN where several rows count and none has a token (0/0), as in the
-    trainer; such rows earn no advantage.
+    NaN if several rows count and none has a token (0/0), as in the
+    trainer. Those rows earn no advantage.
     """
     length = batch.tokens.to(score.dtype)
     mean = groups.sum(length * score) / groups.sum(length)
@@ -88,7 +88,7 @@ def second_best(batch: Batch, score: Tensor, groups: Segments) -> Tensor:
 
 
 def batch_others(batch: Batch, score: Tensor, groups: Segments) -> Tensor:
-    """Mean over the step's other votes; 0 where there is none. float [R].
+    """Mean over the step's other votes; 0 if there is none. float [R].
 
     A row leaves out the vote that speaks for it, as in `leave_one_out`.
     """
@@ -115,7 +115,7 @@ def scale(
 def divisor(
     name: str, batch: Batch, score: Tensor, groups: Segments, baseline: Tensor
 ) -> Tensor:
-    """The divisor of the scale `name`, with eps where that is added to it.
+    """The divisor of the scale `name`, with eps if eps is added to it.
     float [R]."""
     spread = SCALES[name](batch, score, groups, baseline)
     if not SCALE_RECORDS[name].adds_eps:
@@ -125,8 +125,8 @@ def divisor(
 
 def with_eps(spread: Tensor, eps: float, eps_at: str) -> Tensor:
     """The spread and eps: after the root, inside it, or as the least
-    spread; 1 where the spread is NaN, for nothing divides there. float,
-    as `spread`."""
+    spread; 1 if the spread is NaN: such a row is not divided. float, as
+    `spread`."""
     if eps_at == "inside":
         divisor = (spread * spread + eps).sqrt()
     elif eps_at == "least":
@@ -142,9 +142,9 @@ def group_std(
     """Standard deviation of the counted scores of the row's group, without
     eps. float [R].
 
-    About the mean or about the baseline (AReaL), by `spread_about`. At most
-    one counted row has standard deviation 1 with ddof 1, or where a lone
-    row keeps its raw score. A row in no group has standard deviation 0.
+    About the mean or about the baseline (AReaL), by `spread_about`. If
+    at most one row counts, it is 1 under ddof 1 or if a lone row keeps
+    its raw score. It is 0 for a row in no group.
     """
     s = batch.settings
     if s.spread_about == "mean":
@@ -161,7 +161,8 @@ def group_std(
 def batch_std(
     batch: Batch, score: Tensor, groups: Segments, baseline: Tensor
 ) -> Tensor:
-    """The same of the row's step. float [R]."""
+    """Standard deviation of the counted scores of the row's step,
+    without eps, as in `group_std`. float [R]."""
     steps = by_step(batch, groups.counted)
     return group_std(batch, score, steps, baseline)
 
@@ -181,12 +182,13 @@ def others_std(
     batch: Batch, score: Tensor, groups: Segments, baseline: Tensor
 ) -> Tensor:
     """Standard deviation of the group's other votes, without eps (NeMo-RL).
-    NaN, so that nothing is divided, where fewer than two other votes are
+    NaN, so that nothing is divided, if fewer than two other votes are
     left or all of them are equal. float [R].
 
-    SS - (x - mean)^2 n / (n - 1) is the others' sum of squares. It loses
-    its digits where x holds most of SS, so the lowest and the highest vote
-    take a sum over the others, measured from the group's other end.
+    SS - (x - mean)^2 n / (n - 1) is the others' sum of squares. It
+    loses its digits if x holds most of SS, so the lowest and the
+    highest vote take a sum over the others, measured from the group's
+    other end.
     """
     rest, counted = others(batch, groups), groups.counted
     low = groups.at_rows(-groups.max(-score))
@@ -245,7 +247,7 @@ SCALES: Mapping[str, ScaleFunction] = {
 """The functions above by the setting that chooses them, as the vocabulary says."""
 
 
-# The standardized score, whitened where it is asked for
+# The standardized score, whitened if the settings ask for it
 
 
 def standardized(
@@ -256,10 +258,10 @@ def standardized(
 
 
 def advantage(batch: Batch, standardized: Tensor, credited: Tensor) -> Tensor:
-    """The standardized score, token-whitened where the estimator asks. What
-    tokens share by `settings.credit` is whitened after they have it.
+    """The standardized score, whitened over tokens if `whiten_tokens`
+    is set. Under credit to_go and gae, tokens are whitened later.
 
-    float [R]; NaN where subsampling left the row no transition.
+    float [R]; NaN for a row without a transition after subsampling.
     """
     if batch.settings.credit != "row":
         return surviving(batch, standardized)
@@ -274,9 +276,11 @@ def whitened(
     mean: Tensor | None = None,
 ) -> Tensor:
     """`(values - mean) / sqrt(variance + 1e-8)` on credited rows, else 0.
-    float [R]. Unchanged where `whiten_tokens` is off; else as `whitening`.
+    float [R]. Unchanged if `whiten_tokens` is off; else as in
+    `whitening`.
 
-    Raises GradebookError for steps that `whiten_over` weighs too little.
+    Raises GradebookError for a step of too little weight
+    (`enough_weight`).
     """
     if not batch.settings.whiten_tokens:
         return values
@@ -292,15 +296,15 @@ def whitening(
     of: Tensor | None = None,
     mean: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """The mean that a second normalization takes off, and what it divides
-    by, with its eps. float [R] each.
+    """The mean that a second normalization subtracts, and its divisor
+    with eps. float [R] each.
 
-    Over the tokens of the step, or what `whiten_over` weighs a row by, or
-    of the rows that share the number `of`, int64 [R]. The variance is the
-    mean square about `mean`, float [R], by default their own, times
-    S / (S - `whiten_ddof`), with S the sum of the weights (verl
-    masked_whiten, SkyRL). 1e-8 is added inside the root, or with
-    `whiten_eps` "after" eps after it.
+    They are taken over the rows of the step, or those that share the
+    number `of`, int64 [R]; `whiten_over` says each row's weight. The
+    variance is the mean square about `mean`, float [R], by default the
+    rows' own, times S / (S - `whiten_ddof`), with S the sum of the
+    weights (verl masked_whiten, SkyRL). 1e-8 is added inside the root;
+    under `whiten_eps` "after", eps is added to the root.
     """
     weight, ddof = whitening_weight(batch), batch.settings.whiten_ddof
     of = batch.step_index if of is None else of
@@ -315,14 +319,14 @@ def whitening(
 
 
 def whitening_root(batch: Batch, variance: Tensor) -> Tensor:
-    """The deviation that a second normalization divides by, of its variance."""
+    """The divisor of a second normalization, from its variance."""
     if batch.settings.whiten_eps == "after":
         return variance.sqrt() + batch.settings.eps
     return (variance + 1e-8).sqrt()
 
 
 def whitening_weight(batch: Batch) -> Tensor:
-    """What a second normalization weighs each row by. int64 [R]."""
+    """Each row's weight in a second normalization. int64 [R]."""
     over = batch.settings.whiten_over
     if over == "rows":
         return torch.ones_like(batch.tokens)
@@ -330,8 +334,9 @@ def whitening_weight(batch: Batch) -> Tensor:
 
 
 def enough_weight(batch: Batch, credited: Tensor, weight: Tensor) -> None:
-    """Raises GradebookError where a step's credited rows weigh too little: fewer
-    than two tokens (ddof 1), or none (ddof 0). `weight` is int64 [R]."""
+    """Raises GradebookError for a step whose credited rows have too
+    little weight: fewer than two tokens (ddof 1), or none (ddof 0).
+    `weight` is int64 [R]."""
     total = by_step(batch, credited).sum(weight)[1:]
     least = 1 + batch.settings.whiten_ddof
     short = total < least
@@ -353,7 +358,8 @@ WEIGHED = {
     "rows": "row with credit",
     "transitions": "kept transition",
 }
-"""One of what a second normalization weighs, in an error."""
+"""The unit of a row's weight in a second normalization, for an
+error."""
 
 
 def surviving(batch: Batch, values: Tensor) -> Tensor:

@@ -49,12 +49,13 @@ def present(batch: Batch) -> Tensor:
 
 
 def has_tokens(batch: Batch) -> Tensor:
-    """The row kept at least one unmasked token. bool [R]."""
+    """The row has at least one unmasked token. bool [R]."""
     return batch.mask.any(-1)
 
 
 def may_end(batch: Batch) -> Tensor:
-    """The row ended with EOS, or rows without are not masked. bool [R]."""
+    """The row ended with EOS, or rows without EOS are not masked.
+    bool [R]."""
     return batch.eos | (not batch.settings.mask_no_eos)
 
 
@@ -123,9 +124,10 @@ def flat(batch: Batch, score: Tensor, counted: Tensor, group: Tensor) -> Tensor:
     """The group's scores have no spread (ddof 1), and `skip_flat` leaves
     such groups out. bool [R].
 
-    Of the whole step where the scale is batch_std. A lone row is flat where
-    `lone_row` is zero (TRL), and not where it is raw: its advantage is its
-    own score (SkyRL). A row in no group is not flat.
+    Under batch_std, the spread is that of the whole step. A lone row is
+    flat if `lone_row` is zero (TRL). If it is raw, the row is not flat:
+    its advantage is its own score (SkyRL). A row in no group is not
+    flat.
     """
     s = batch.settings
     if s.skip_flat == "never" or (s.skip_flat == "training" and s.evaluation):

@@ -1,8 +1,10 @@
 """The loss of a training step, token by token, and its sum.
 
-A token that learns adds weight * (surrogate * off_policy + beta * kl). Every stage here
-sees `logp` float [R, T], the policy being differentiated, as 0 where a token does not
-learn, since autograd turns 0 * NaN into NaN; other columns are read only where it does.
+A token that learns adds weight * (surrogate * off_policy + beta * kl).
+Every stage here gets `logp` float [R, T], the policy being
+differentiated. It is 0 at tokens that do not learn, since autograd
+turns 0 * NaN into NaN; other columns are read only at tokens that
+learn.
 """
 
 from typing import NamedTuple
@@ -30,8 +32,8 @@ def learning_tokens(batch: Batch, trained: Tensor) -> Tensor:
 
 
 def rejected(batch: Batch) -> Tensor:
-    """`off_policy` is reject, and the token's ratio to the engine that sampled
-    it is outside. bool [R, T]."""
+    """`off_policy` is reject, and the token's ratio to the engine that
+    sampled it is outside the window. bool [R, T]."""
     s = batch.settings
     if s.off_policy != "reject":
         return torch.zeros_like(batch.mask)
@@ -80,7 +82,7 @@ def surrogate(
 
 def clipped(batch: Batch, advantage: Tensor, ratio: Tensor) -> Tensor:
     """-min(ratio * advantage, clip(ratio) * advantage), and with `dual_clip`
-    at most dual_clip * -advantage where the advantage is negative.
+    at most dual_clip * -advantage if the advantage is negative.
     float [R, T]."""
     s = batch.settings
     held = ratio.clamp(1 - s.clip_low, 1 + s.clip_high)
@@ -97,8 +99,9 @@ def off_policy(batch: Batch, learns: Tensor, logp: Tensor) -> Tensor:
 
 
 def sampling_weight(batch: Batch, learns: Tensor, policy: Tensor) -> Tensor:
-    """exp(policy - behaviour_logp), at most `off_policy_cap`, or 0 where it is
-    rejected; 1 where the setting is none. float [R, T]."""
+    """exp(policy - behaviour_logp), at most `off_policy_cap`, 0 for a
+    rejected token; 1 everywhere if the setting is none.
+    float [R, T]."""
     s = batch.settings
     if s.off_policy == "none":
         return torch.ones_like(policy)
@@ -112,8 +115,9 @@ def sampling_weight(batch: Batch, learns: Tensor, policy: Tensor) -> Tensor:
 
 
 def kl(batch: Batch, learns: Tensor, logp: Tensor) -> Tensor:
-    """Estimate of the KL to the reference at a token, which also counts that
-    the policy chose it where `kl_score` asks. float [R, T]."""
+    """Estimate of the KL to the reference at a token, which also counts
+    that the policy chose the token if `kl_score` is set.
+    float [R, T]."""
     estimate = kl_estimate(batch, learns, logp)
     if batch.settings.kl_score:
         return estimate * (logp - logp.detach()).exp()
@@ -136,8 +140,8 @@ def weight(batch: Batch, learns: Tensor) -> Tensor:
     """How much a token counts in its step's loss, by `settings.loss`.
     float64 [R].
 
-    dapo takes the mean length of the generation's rows for that of the
-    step's, so that how a generation is cut into steps changes no weight.
+    dapo uses the mean length of the generation's rows, not of the
+    step's: how a generation is cut into steps must not change a weight.
     """
     if batch.settings.loss != "dapo":
         return token_weight(batch, learns, batch.step_index)
@@ -152,9 +156,10 @@ def token_weight(batch: Batch, learns: Tensor, of: Tensor) -> Tensor:
     share the number `of`, int64 [R], share one loss. float64 [R].
 
     `learns` bool [R, T] are the tokens that enter the loss.
-    grpo: the mean over all rows of the row's mean. bnpo: by the tokens
-    that learn. dr_grpo: by rows times `max_tokens`. dapo: by the unmasked
-    tokens before any row was left out, and not by `accumulation`.
+    grpo: the mean over all rows of the row's mean. The others divide a
+    sum: bnpo by the tokens that learn; dr_grpo by rows times
+    `max_tokens`; dapo by the unmasked tokens before any row was left
+    out, and not by `accumulation`.
     """
     s = batch.settings
     sets = by_group(of, all_rows(batch))

@@ -143,14 +143,15 @@ class Trace:
 
     def slope(self, stage: str) -> Tensor | None:
         """How the sum of a stage in SLOPES changes with each token's logp, float
-        [R, T]; None for other stages, and where the stage did not run."""
+        [R, T]; None for other stages, and for a stage that did not
+        run."""
         return self.slopes().get(stage)
 
 
 def run(engine: Engine, batch: Batch) -> Trace:
     """Every stage of `engine` on `batch`, without the rows that are not in their step
-    (grouping.present). Raises GradebookError where a stage cannot be computed
-    (whitening fewer than two tokens).
+    (grouping.present). Raises GradebookError if a stage cannot be
+    computed (whitening fewer than two tokens).
 
     >>> run(CORRECT, Batch(prompt=[0, 0, 1], reward=[1, 3, 8])).baseline.tolist()
     [2.0, 2.0, 8.0]

@@ -77,8 +77,8 @@ def by_step(batch: Batch, counted: Tensor) -> Segments:
 @dataclass(frozen=True, eq=False)
 class Others:
     """The votes of a row's group without the vote that speaks for the row:
-    its own where it counts, else the one of its rollout; their number `n`, int64
-    [R], and their `sum`, [R]."""
+    its own if the row counts, else that of its rollout; their number
+    `n`, int64 [R], and their `sum`, [R]."""
 
     groups: Segments
     vote: Tensor  # int64 [R] the row whose vote speaks for the row
@@ -103,7 +103,7 @@ def others(batch: Batch, groups: Segments) -> Others:
 
 def first_row(label: Tensor, candidates: Tensor) -> Tensor:
     """The first row among the rows `candidates`, bool [R], that shares the row's
-    label, int64 [R] from 0 to R; R where there is none. int64 [R]."""
+    label, int64 [R] from 0 to R; R if there is none. int64 [R]."""
     rows = len(label)
     place = torch.where(candidates, torch.arange(rows), rows)
     lowest = place.new_full((rows + 1,), rows)

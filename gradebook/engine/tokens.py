@@ -42,8 +42,9 @@ def token_return(batch: Batch, advantage: Tensor, token_reward: Tensor) -> Tenso
 
 
 def values(batch: Batch, known: Tensor) -> Tensor:
-    """What the critic says at the tokens `known`, bool [R, T], else 0; 0
-    everywhere without a critic, or where `credit` reads none. float [R, T]."""
+    """What the critic says at the tokens `known`, bool [R, T], else 0;
+    0 everywhere without a critic, or if `credit` is not gae.
+    float [R, T]."""
     if batch.value is None or batch.settings.credit != "gae":
         return torch.zeros(batch.mask.shape, dtype=batch.reward.dtype)
     return torch.where(known, batch.value, 0)
@@ -53,10 +54,12 @@ def scanned(
     batch: Batch, reward: Tensor, value: Tensor, steps: Tensor, carries: bool = True
 ) -> Tensor:
     """From the last token to the first, at the tokens `steps`, bool [R, T]:
-    reward + gamma * next value - value + gamma * lambda * what came after.
+    reward + gamma * next value - value + gamma * lambda * the sum from
+    the tokens after it.
 
-    A token that is no step has 0. It passes on what came after it, or with
-    `carries` false ends it. Lambda is 1 but for gae. float [R, T].
+    A token that is no step has 0. It passes on the sum from the tokens
+    after it, or with `carries` false ends that sum. Lambda is 1 except
+    under gae. float [R, T].
     """
     s = batch.settings
     fades = s.gamma * (s.lam if s.credit == "gae" else 1.0)
@@ -71,9 +74,9 @@ def scanned(
 
 
 def token_advantage(batch: Batch, token_return: Tensor, credited: Tensor) -> Tensor:
-    """What each token is owed, 0 where it is masked. Under to_go and gae
-    whitened where the estimator asks, and 0 on rows without credit.
-    float [R, T]."""
+    """What each token is owed, 0 at masked tokens. Under to_go and gae
+    it is whitened if `whiten_tokens` is set, and 0 on rows without
+    credit. float [R, T]."""
     if batch.settings.credit == "row":
         return torch.where(batch.mask, token_return, 0)
     earns = batch.mask & (credited & (batch.kept_steps > 0))[:, None]

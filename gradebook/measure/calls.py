@@ -1,6 +1,6 @@
-"""How each trainer's functions are reached: the settings that lead there, the places
-where they have stood, and how they are called. A call takes a cut function, rows and
-settings, and gives advantages [R]."""
+"""How each trainer's functions are reached: the settings that lead to them, the places
+at which releases have them, and how they are called. A call takes a cut function, rows
+and settings, and gives advantages [R]."""
 
 import inspect
 from types import SimpleNamespace
@@ -37,11 +37,12 @@ USUAL: dict[str, Any] = {
     "_metrics": Silent(),
     "_logs": Silent(),
 }
-"""What the functions ask their trainers for, beside an adapter's settings."""
+"""The attributes that the functions read from their trainers, besides an adapter's
+settings."""
 
 
 def trainer(cut: Cut, rows: Rows, **settings: Any) -> Any:
-    """Stands for the trainer's `self`, and for the parts of its configuration."""
+    """Replaces the trainer's `self`, and the parts of its configuration."""
     of_rows = dict.fromkeys(SIZES.split(), rows.size) | {
         "rollout_batch_size": len(rows.groups),
         "reward_weights": rows.weights,
@@ -51,7 +52,8 @@ def trainer(cut: Cut, rows: Rows, **settings: Any) -> Any:
 
 
 def positional(cut: Cut, *values: Any) -> Any:
-    """Calls it with None for what else a release asks for."""
+    """Calls the function with these values, and None for any further argument of a
+    release."""
     return cut.run(*values, *[None] * (cut.run.__code__.co_argcount - len(values)))
 
 
@@ -59,7 +61,8 @@ def positional(cut: Cut, *values: Any) -> Any:
 
 
 def each_group(cut: Cut, rows: Rows, **settings: Any) -> list[float]:
-    """With the trainer before the rewards, where it is a method."""
+    """Calls the function group by group; if it is a method, with the trainer before the
+    rewards."""
     owner = [trainer(cut, rows, **settings)] if "." in cut.name else []
     return [a for rewards in rows.lists() for a in cut.run(*owner, rewards)]
 
@@ -307,5 +310,5 @@ def torchtune(cut: Cut, rows: Rows) -> torch.Tensor:
     "tunix/rl/agentic/{name}_learner.py compute_advantages",
 )
 def tunix(cut: Cut, rows: Rows) -> np.ndarray:
-    """NumPy stands for JAX."""
+    """NumPy replaces JAX."""
     return cut.run(rows.rewards.numpy(), rows.size)

@@ -38,8 +38,8 @@ class NotCut(AttributeError):
 
 
 class Silent:
-    """Stands for a logger and for a store of metrics: every attribute, call and item
-    of it is itself again, and it keeps nothing."""
+    """Replaces a logger or a store of metrics: each of its attributes, calls and items
+    is the object itself, and it keeps nothing."""
 
     def __getattr__(self, name: str) -> "Silent":
         if name.startswith("__"):  # torch and NumPy ask objects for their protocols
@@ -68,8 +68,8 @@ STUBS: dict[str, Any] = {
 
 
 class Module(dict):
-    """One file: the globals of its definitions, each of which is made when its
-    name is asked for first. `others` are the files of the package by path."""
+    """One file: the globals of its definitions, each of which is made when its name is
+    first read. `others` are the files of the package by path."""
 
     def __init__(self, path: str, files: Files, others: dict | None = None) -> None:
         super().__init__(STUBS)
@@ -171,7 +171,8 @@ def _between(function: Any, after: str, before: str) -> list[ast.stmt]:
 
 
 class Stand(SimpleNamespace):
-    """Stands for a module or a trainer: what is no attribute comes from `other`."""
+    """Replaces a module or a trainer: a name that is no attribute comes from
+    `other`."""
 
     def __init__(self, other: Callable[[str], Any], **attributes: Any) -> None:
         super().__init__(**attributes)
@@ -253,8 +254,8 @@ class Cut:
     name: str
 
     def trainer(self, nested: str = "", **attributes: Any) -> Any:
-        """Stands for a trainer's `self` or its configuration: these attributes,
-        itself under the names in `nested`, and the methods of its class."""
+        """Replaces a trainer's `self` or its configuration: these attributes, itself
+        under the names in `nested`, and the methods of its class."""
 
         def method(name: str) -> Any:
             return partial(self.module.cut(f".{name}").run, trainer)
@@ -271,11 +272,12 @@ class Function:
     declared   the computation that its documentation asks for
     call       how it is called: cut function, rows, settings -> advantages [R]
     reached    the settings that reach it
-    places     "file name" where it has stood, or "file name after before" for
-               statements of it; the first that is there counts
+    places     "file name" in some release, or "file name after before" for statements
+               of it; the first that exists counts
     default    whether a user meets it without choosing it
-    since, before  the versions it is good for
-    untold     laws that a stand-in for a missing library rounds too differently for
+    since, before  the versions that have it
+    untold     laws that are not measured, because the stand-in for a missing library
+               rounds differently
     settings   what `call` is given beside the rows; "name=value" in `setting` is one
 
     Text may hold {name}, the setting's first word, and in `reached` any setting.

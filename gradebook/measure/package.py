@@ -61,10 +61,10 @@ def probes(
 
 
 def with_two_lengths(function: Function, cut: Cut) -> dict[str, str]:
-    """What a function that is declared to weight rows by their length computes, as rows
-    of one and of four tokens show it: the probe's rows all have four, so there its
-    mean is that of the group. Empty for any other function, and where the numbers
-    are not those that it declares."""
+    """The computation of a function that is declared to weight rows by their length,
+    from rows of one and of four tokens: the probe's rows all have four, so that there
+    its mean is the group's. Empty for any other function, and if its numbers are not
+    those that it declares."""
     declared = ESTIMATORS.get(function.declared.get("estimator", ""))
     if declared is None or "length" not in BASELINES[declared.baseline].needs:
         return {}

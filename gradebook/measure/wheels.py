@@ -30,7 +30,7 @@ from gradebook.trainers.releases import DATA, measured, numbers
 WHEELS = Path(__file__).with_name("wheels.toml")
 
 ALONE = ("unshare", "--net", "--map-root-user")
-"""Runs a command without a network, where the system has it and allows it."""
+"""Runs a command without a network, if the system can do so."""
 
 CHILD = "from gradebook.measure.wheels import child; child()"
 
@@ -42,7 +42,7 @@ def pinned() -> dict[str, dict[str, Any]]:
 
 def fetch(package: str, version: str, cache: Path) -> Path:
     """The wheel, from the cache or the configured index, its hash checked.
-    Raises OSError where it cannot be had."""
+    Raises OSError if it cannot be fetched."""
     release, folder = pinned()[package], cache / f"{package}-{version}"
     if not list(folder.glob("*.whl")):
         command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps"]
@@ -59,7 +59,8 @@ def fetch(package: str, version: str, cache: Path) -> Path:
 
 def measured_apart(releases: Sequence[tuple[str, str, str]], today: str) -> list[dict]:
     """The lines of releases (package, version, wheel), measured in a process without
-    credentials, with a home that it cannot write and, where that can be, no network."""
+    credentials, with a home that it cannot write and, if the system can do so, no
+    network."""
     kept = ("PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "SYSTEMROOT")
     safe = {name: os.environ[name] for name in kept if name in os.environ}
     safe |= {"OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
@@ -96,8 +97,8 @@ def child() -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """0 when all was measured and, with --check, is as it is shipped; 1 where a
-    number differs; 2 where a wheel could not be had."""
+    """0 if all was measured and, with --check, equals the shipped data; 1 if a number
+    differs; 2 if a wheel could not be fetched."""
     parser = argparse.ArgumentParser(prog="python -m gradebook.measure")
     parser.add_argument("--newest", action="store_true", help="of each package")
     parser.add_argument("--check", action="store_true", help="compare, do not write")
@@ -126,11 +127,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 COMPARED = ("computes", "laws", "ragged", "missing", "lone_row", "float_type", "file")
-"""What must be as it was shipped, beside the names of the bugs."""
+"""The fields that must equal the shipped ones, besides the names of the bugs."""
 
 
 def differences(rows: Sequence[dict], shipped: Sequence[dict]) -> list[str]:
-    """Where a measurement says something else than the shipped data."""
+    """The differences between a measurement and the shipped data, in words."""
 
     def compared(line: dict) -> dict[str, Any]:
         key = " ".join(line[x] for x in ("package", "version", "file", "setting"))
@@ -147,7 +148,7 @@ def differences(rows: Sequence[dict], shipped: Sequence[dict]) -> list[str]:
 
 
 def write(rows: Sequence[dict]) -> None:
-    """Writes the lines; those of releases that are not among these stay."""
+    """Writes the lines; lines of other releases are kept."""
     again = {(line["package"], line["version"]) for line in rows}
     every = [x for x in measured() if (x["package"], x["version"]) not in again]
     every += rows

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from gradebook.core.formatting import settled
 
 SQUASHED = 12.0
-"""Where the largest number is more than so many times the typical one, a linear axis
-would press the others together."""
+"""If the largest number is more than so many times the typical one, a linear axis would
+press the others together."""
 ROUND = (1, 1.5, 2, 2.5, 3, 4, 5, 7.5, 10)
 """An axis of results, as far to the left as to the right of 0, ends at one of these
 times a power of ten."""
@@ -18,8 +18,8 @@ HEADROOM = 1.5
 FAR = 5
 """A choice beyond so many reaches does not widen the axis."""
 CLOSE = 0.1
-"""Rewards that differ by less than this share of their size would stand on one
-another on an axis that begins at 0."""
+"""Rewards that differ by less than this share of their size would cover one another on
+an axis that begins at 0."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Axis:
     unit: float | None = None
 
     def share(self, value: float) -> float:
-        """Where a value lies, from 0 at the low end to 1 at the high one."""
+        """The place of a value, from 0 at the low end to 1 at the high one."""
         start, end = bent(self.low, self.unit), bent(self.high, self.unit)
         return (bent(value, self.unit) - start) / (end - start) if end > start else 0.5
 
@@ -46,8 +46,8 @@ def bent(value: float, unit: float | None) -> float:
 
 
 def unit_of(values: Iterable[float]) -> float | None:
-    """The unit of the symlog axis that the values call for, a power of ten; None where
-    a linear axis shows them all. Rounding, infinity and NaN do not count.
+    """The unit of the symlog axis that the values call for, a power of ten; None if a
+    linear axis shows them all. Rounding, infinity and NaN do not count.
 
     >>> unit_of([1, -1, 2, 2000]), unit_of([1, -1, 2, 11])
     (1.0, None)
@@ -62,7 +62,7 @@ def unit_of(values: Iterable[float]) -> float | None:
 
 
 def covered_reach(correct: Iterable[float], places: Iterable[float] = ()) -> float:
-    """The reach before the answer, with the choices that lie near. It knows nothing of
+    """The reach before the answer, with the choices that are near. It knows nothing of
     the faulty engine."""
     reach = round_up([HEADROOM * x for x in correct if math.isfinite(x)])
     return round_up([reach, *(x for x in places if abs(x) <= FAR * reach)])

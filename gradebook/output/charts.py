@@ -185,7 +185,7 @@ def map_figure(
     names: tuple[str, str] = ("correct", "faulty"),
 ) -> Figure:
     """Both maps side by side: a cell's shade is the root of its size's share, with a
-    sign where there is room."""
+    sign if there is room."""
     count = len(prompts)
     cell = max(8, min(30, 380 // max(count, 1)))
     moves = torch.stack([maps.correct, maps.faulty])

@@ -58,9 +58,9 @@ def stage_figure(
     names: tuple[str, str] = ("correct", "faulty"),
     prompts: Sequence[str] = (),
 ) -> Figure:
-    """A stage's result on each row, correct and faulty, with its digits. Flags stand
-    at no and yes, and groups at their number; a stage of tokens has the sum over the
-    row's. `row` is the selected one, -1 for none; `prompts` are as typed."""
+    """A stage's result on each row, correct and faulty, with its digits. Flags are
+    drawn at no and yes, and groups at their number; a stage of tokens has the sum over
+    the row's tokens. `row` is the selected one, -1 for none; `prompts` are as typed."""
     whole = stage_panel(comparison, stage)
     rows = first_rows(whole, row)
     prompts = prompts or [str(p) for p in comparison.batch.prompt.tolist()]
@@ -93,11 +93,11 @@ def picture(
     labels: Sequence[str] | None = None,
 ) -> Figure:
     """A panel as SVG: a circle and a diamond on each row over a zero line, with a
-    thick connector and the word FLIP on a flip. `numbers` are the rows' own, where
-    they are not 0, 1, 2, ..; `beside` stands at their right, `lines` below all;
+    thick connector and the word FLIP on a flip. `numbers` are the rows' own, if they
+    are not 0, 1, 2, ..; `beside` are texts at their right, `lines` texts below all;
     `plot` is the plot's width in pixels, `axis` another one than fits the values.
-    `labels` stand at the left instead of number and prompt; neighbours with the same
-    prompt have the same ground."""
+    `labels` replace number and prompt at the left; neighbours with the same prompt have
+    the same ground."""
     zero = type(panel.correct[0])() if panel.correct else 0.0
     values = [zero, *panel.finite]
     axis = axis or Axis(min(values), max(values), unit_of(values))
@@ -157,7 +157,7 @@ def thumbnail(panel: Panel, width: int, height: int) -> Figure:
 
 
 def _places(axis: Axis, left: float, right: float) -> Callable[[float], float]:
-    """Where a value stands, in pixels; one beyond an end stands at the end."""
+    """The place of a value, in pixels; a value beyond an end is drawn at the end."""
 
     def x(value: float) -> float:
         share = min(max(axis.share(settled(value)), 0.0), 1.0)
@@ -169,7 +169,7 @@ def _places(axis: Axis, left: float, right: float) -> Callable[[float], float]:
 def _marks(
     panel: Panel, x: Callable[[float], float], height: float, top: float = 0
 ) -> list[dict[str, Any]]:
-    """Where each row's marks stand; None for a value that has no mark."""
+    """The place of each row's marks; None for a value that has no mark."""
     return [
         {
             "y": top + height * (row + 0.5),

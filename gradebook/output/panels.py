@@ -45,8 +45,8 @@ def panels(comparison: Comparison, kind: str = "") -> list[Panel]:
     """The panels of a tell-tale: the advantage, or the parts of the gradient as sums
     over the row's tokens.
 
-    kind  "advantage", "gradient" or "push"; default: the gradient where the
-          advantages agree
+    kind  "advantage", "gradient" or "push"; default: the gradient if the advantages
+          agree
     """
     batch, shown = comparison.batch, []
     agree = not comparison.differs("advantage").any()

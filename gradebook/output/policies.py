@@ -1,8 +1,8 @@
 """What a page shows of trained policies, as plain data for the browser: curves, and
 what both policies say.
 
-A share is in thousandths. An answer is a list of [text, is it a mistake], and in
-words what is wrong with it.
+A share is in thousandths. An answer is a list of [text, whether it is a mistake], and
+what is wrong in words.
 """
 
 from collections.abc import Sequence
@@ -62,7 +62,7 @@ def answers(trained: Trained, update: int) -> list[dict[str, Any]]:
 
 
 def words(pair: Pair) -> dict[str, list[list[dict[str, Any]]]]:
-    """update -> engine -> answers, where answers were kept."""
+    """update -> engine -> answers, for the updates whose answers were kept."""
     both = pair.correct, pair.faulty
     return {
         update: [answers(trained, int(update)) for trained in both]
@@ -71,8 +71,9 @@ def words(pair: Pair) -> dict[str, list[list[dict[str, Any]]]]:
 
 
 def home(bug: str, stops: Sequence[float], prompt: int = 1) -> dict[str, Any]:
-    """Home's right half: a bug whose correct run serves every dose, at those doses of
-    the tables' slider; and after the last update the answer to one of the prompts."""
+    """Home's right half: both engines' curves at each stop, a dose of the tables'
+    slider; and after the last update the answer to one of the prompts. The correct run
+    of the bug must serve every dose."""
     its, names = experiment(bug), load(bug).engine_names
     assert its.shares_correct, "one correct curve is drawn"
     doses = {dose.tables: dose.name for dose in its.doses}

@@ -29,10 +29,10 @@ LOOSE = 1e-4
 def pytest_file(state: State, link: str) -> str:
     """A test file that passes on a trainer without the bug and fails on one with it.
 
-    It asks for laws, which hold whatever a trainer's conventions; where none shows
-    the bug on this batch, for the correct numbers. If no test catches the bug, the
-    rows of the bug's own case are added. Raises GradebookError if the batch cannot
-    be read, and where the faulty engine has not exactly one bug.
+    It asks for laws, which hold whatever a trainer's conventions; if none shows the bug
+    on this batch, it asks for the correct numbers. If no test catches the bug, the rows
+    of the bug's own case are added. Raises GradebookError if the batch cannot be read,
+    and unless the faulty engine has exactly one bug.
     """
     record = bug(state.bug)
     main = load(record.name)
@@ -68,8 +68,8 @@ def pytest_file(state: State, link: str) -> str:
 
 
 def _case(case: str, state: State, record: Bug, kind: str) -> dict[str, Any]:
-    """A batch, step by step, with its tests: what the template writes of it. It
-    `tells` where it shows the bug and a test catches it."""
+    """A batch, step by step, with its tests, for the template. Its key `tells` is true
+    if the batch shows the bug and a test catches it."""
     batch, labels = state.batch(), state.table.values()["prompt"]
     settings = batch.settings
     steps = [
@@ -81,8 +81,8 @@ def _case(case: str, state: State, record: Bug, kind: str) -> dict[str, Any]:
     tests: list[dict[str, Any]] = []
 
     def ask(name: str, says: str, law: Law, call: str = "") -> bool:
-        """Adds a test, with a tolerance that tells the engines apart, unless the
-        correct engine's own rounding would break it. Whether it catches the bug."""
+        """Adds a test, with a tolerance between the two engines, unless the correct
+        engine's own rounding would break it. Returns whether it catches the bug."""
         try:
             right, wrong = (worst(law, e, steps, settings)[0] for e in engines)
         except GradebookError:

@@ -39,8 +39,8 @@ def rendered(template: str, **values: Any) -> str:
 
 
 def rich(text: object) -> Markup:
-    """Text for HTML: spaces folded, true minus signs, and what stands
-    between backticks as code."""
+    """Text for HTML: spaces folded, true minus signs, and text between backticks as
+    code."""
     escaped = str(escape(minus(" ".join(str(text).split()))))
     return Markup(re.sub("`([^`]+)`", r"<code>\1</code>", escaped))
 

@@ -13,9 +13,9 @@ from gradebook.output.rendering import rendered
 
 
 def scenario_file(state: State) -> str:
-    """The batch as a scenario file: a page variant when it stands in scenarios/ as
-    <bug>-<name>.toml. Raises GradebookError if the batch cannot be read, no file
-    can hold it, or the faulty engine has not exactly one bug."""
+    """The batch as a scenario file: saved in scenarios/ as <bug>-<name>.toml, it is a
+    variant of the bug's page. Raises GradebookError if the batch cannot be read or no
+    file can hold it, and unless the faulty engine has exactly one bug."""
     batch = state.batch()
     comparison = compare(bug(state.bug), batch)
     columns = state.table.values()

@@ -1,7 +1,8 @@
 """The batches that a probe calls a function on.
 
-Each batch tells some computations apart that all others confuse. Random rewards are
-float32 numbers, the same in either precision; sums of those near 100 are rounded.
+Each batch distinguishes some computations that give equal numbers on all the others.
+Random rewards are float32 numbers, the same in either precision; sums of those near 100
+are rounded.
 """
 
 from collections.abc import Mapping

@@ -28,8 +28,8 @@ HERE = (
 
 
 class Unusable(Exception):
-    """What a function did that is no answer; what it `gave`, in a word, where it gave
-    something."""
+    """A function's answer that cannot be used, and why; `gave` says in a word what it
+    gave instead, if anything."""
 
     def __init__(self, message: str, gave: str = "") -> None:
         super().__init__(message)

@@ -1,5 +1,5 @@
-"""What a function's answers say of it: its computation among those of the
-check's space, its convention, and the known bugs that give its numbers."""
+"""What a function's answers show: its computation among those of the check's space, its
+convention, and the known bugs that give its numbers."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -26,8 +26,8 @@ from gradebook.trainers.child import Answer, flat
 
 def computations_of(answers: Sequence[Answer]) -> tuple[Computation, ...]:
     """The computations that give the advantages of all whole groups, the plainest
-    first. Where there are none, those for groups whose deviation is far above
-    any eps and any rounding."""
+    first. If there are none, those for groups whose deviation is far above any eps and
+    any rounding."""
 
     def spread(group: list[Any]) -> float:
         return np.std(group) / max(1.0, *map(abs, group))
@@ -50,8 +50,8 @@ def _computations(pairs: str) -> tuple[Computation, ...]:
     fitting = candidates.fitting(~quiet(steps), WRITTEN)
 
     def merit(c: Computation) -> tuple:
-        # Where groups have one size, a second normalization hides the factor that
-        # leave-one-out has: of equally plain ones the mean is meant.
+        # If all groups have one size, a second normalization hides the factor of
+        # leave-one-out: of equally plain computations, choose the mean.
         order = [*BASELINES].index(c.baseline)
         off = float(candidates.computations[c].residual.max())
         return plainness(c), order, off
@@ -60,8 +60,8 @@ def _computations(pairs: str) -> tuple[Computation, ...]:
 
 
 def as_steps(*answers: Answer) -> LoggedSteps:
-    """Answers as logged steps. A reward of None is missing. Each row has four
-    tokens, so that a whitening over tokens is told from one over rows."""
+    """Answers as logged steps. A reward of None is missing. Each row has four tokens,
+    so that a whitening over tokens differs from one over rows."""
     rows = [
         (step, prompt, reward or 0.0, advantage, reward is not None, 4)
         for step, answer in enumerate(answers)
@@ -109,7 +109,7 @@ class Ragged:
 def words_of(
     computation: Computation | None, answers: Sequence[Answer], ragged: Ragged
 ) -> dict[str, str]:
-    """The convention, each in a word, '' where the answers do not tell it."""
+    """The convention, each part in a word; '' if the answers do not determine it."""
     if computation is None:
         names = "baseline scale ddof eps second lone_row missing float_type ragged"
         return dict.fromkeys(names.split(), "")
@@ -201,7 +201,8 @@ def _float_type(computation: Computation, answers: Sequence[Answer]) -> str:
 
 
 def bugs_of(computation: Computation, answers: Sequence[Answer]) -> list[str]:
-    """The bugs that explain all of these answers where the computation does not.
+    """The bugs that explain all of these answers; none if the computation explains
+    them.
 
     A function may have a bug that rounds beside another one: the rows that a rounding
     bug alone explains have its own evidence, and no other bug needs to explain them.

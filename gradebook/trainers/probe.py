@@ -47,8 +47,8 @@ class Shown:
 class Probe:
     """What a probe found.
 
-    convention  each in a word, '' where it cannot be told
-    computes    the computation in a line; '' where none of the known fits
+    convention  each part in a word; '' if it cannot be determined
+    computes    the computation in a line; '' if no known one fits
     matches     whether it is what was declared
     laws        law -> holds, broken, refused, by convention, not measured
     bugs, shown  bug, or broken law -> the smallest batch that shows it
@@ -67,8 +67,8 @@ class Probe:
 
     @property
     def exit_code(self) -> int:
-        """0 nothing against it; 1 a bug, a broken law, or not what was declared;
-        2 it cannot be told."""
+        """0: nothing against it; 1: a bug, a broken law, or another computation than
+        declared; 2: undecided."""
         if self.bugs or BROKEN in self.laws.values() or self.matches is False:
             return 1
         return 0 if self.computes else 2
@@ -266,9 +266,9 @@ def _bugs(
     answers: Sequence[Answer],
     call: Callable[[Rewards], Answer],
 ) -> dict[str, Shown]:
-    """Bugs that explain all answers where the computation does not, each with the
-    smallest batch that shows it. What a lone row gets is a part of the convention, so
-    batches of lone rows show no bug."""
+    """Bugs that explain all answers that the computation does not explain, each with
+    the smallest batch that shows it. What a lone row gets is a part of the convention,
+    so batches of lone rows show no bug."""
     telling = [a for a in answers if 1 not in a.sizes]
     named = convention.bugs_of(computation, telling)
 
@@ -350,9 +350,9 @@ def laws(
     declared: Mapping[str, Any] | None = None,
 ) -> "list[ParameterSet]":
     """The laws as pytest parameters, for any function from rewards to
-    advantages: call one, and it fails where the law is broken. A law in
-    `expected` must be broken, for the reason given there. Raises GradebookError
-    for a law that does not exist.
+    advantages: call one, and it fails if the law is broken. A law in `expected` must be
+    broken, for the reason given there. Raises GradebookError for a law that does not
+    exist.
 
         @pytest.mark.parametrize("law", gradebook.laws(advantages, expected={
             "flat": "float32 rounding over eps 1e-6"}))

@@ -41,8 +41,8 @@ SETTING_COLUMNS = (
 
 def releases() -> "pandas.DataFrame":
     """Every measured release: a row for each function and setting, with a column
-    for each law; `law_scale` and `law_missing` stand beside the settings `scale`
-    and `missing`.
+    for each law; the columns `law_scale` and `law_missing` are laws, `scale` and
+    `missing` settings.
 
     >>> "zero_sum" in releases()
     True

@@ -37,7 +37,7 @@ def declared(args: Any) -> dict[str, Any]:
 
 
 class Watched:
-    """A mixin for `trl.GRPOTrainer`; it stands before it in the bases.
+    """A mixin for `trl.GRPOTrainer`, which must follow it in the list of bases.
 
     Each generation is one step, recorded and judged once, in training and
     not in evaluation. The main process handles the rows of all processes.
@@ -101,8 +101,8 @@ class Watched:
         }
 
     def _step_number(self: Any) -> int:
-        """The optimizer's step in which the rows were generated; where one
-        such step generates several times, the number of the generation."""
+        """The optimizer's step in which the rows were generated; if one step generates
+        several times, the number of the generation."""
         args, step = self.args, self.state.global_step
         before, count = self._generations
         count = count + 1 if before == step else 0

@@ -46,9 +46,9 @@ def spell(free: int = 0, wrong: float = 0.0) -> Environment:
     """Write the prompt's word of two letters, then EOS: eight tokens.
 
     The exact word earns 1, all else `wrong`. The reference policy's chance of
-    each right token falls from 0.9 to 0.2 over the prompts. `free` more letters,
-    which may be any, stand between the word and EOS; there the reference policy
-    writes each letter with equal chance, and EOS with chance 0.02.
+    each right token falls from 0.9 to 0.2 over the prompts. `free` more letters, which
+    may be any, come between the word and EOS; there the reference policy writes each
+    letter with equal chance, and EOS with chance 0.02.
 
     States: right so far, by position; wrong, by position; ended wrong;
     ended right. The place is the position.
@@ -119,10 +119,10 @@ def ramble(unfinished: float = 1.0) -> Environment:
     """Say the answer, then stop.
 
     Six tokens: EOS, the prompt's answer and four others; at most eight of
-    them. A rollout that said the answer earns 1. Where it was cut without
-    EOS, it earns `unfinished` times as much. A success has said the answer
-    and has ended. The reference policy's chance of the answer falls from
-    0.4 to 0.1 over the prompts; its chance of EOS is 0.12.
+    them. A rollout that said the answer earns 1. If it was cut without EOS, it earns
+    `unfinished` times as much. A success has said the answer and has ended. The
+    reference policy's chance of the answer falls from 0.4 to 0.1 over the prompts; its
+    chance of EOS is 0.12.
 
     States: not said; said; ended without it; ended with it.
     """

@@ -87,10 +87,10 @@ class Runs:
         self._cancelled: set[Call] = set()
 
     def ask(self, *call: Any) -> Future[Any]:
-        """The value of a call, when it is there. A failure is told once; whoever asks
-        then trains anew.
+        """The future value of a call. A failure is reported once; the next request
+        trains anew.
 
-        Raises GradebookError where too many runs wait already.
+        Raises GradebookError if too many runs wait already.
         """
         with self._lock:
             if call not in self._futures:
@@ -109,7 +109,7 @@ class Runs:
             return future
 
     def place(self, *call: Any) -> int:
-        """How many calls come before this one; 0 where it runs or is done."""
+        """How many calls come before this one; 0 if it runs or is done."""
         with self._lock:
             waiting = [c for c, future in self._futures.items() if not future.done()]
             return waiting.index(call) if call in waiting else 0
@@ -120,9 +120,9 @@ class Runs:
             return self._parts.get(call)
 
     def cancel(self, *call: Any) -> None:
-        """Takes the call out of the queue; whoever still waits for it asks again. One
-        that has begun ends at its next part. If it has none it goes on, and its
-        result is kept."""
+        """Takes the call out of the queue; another session that waits for it must ask
+        again. A call that has begun ends at its next part. One without parts goes on,
+        and its result is kept."""
         with self._lock:
             if call not in self._futures:
                 return

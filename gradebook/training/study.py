@@ -1,5 +1,5 @@
-"""What is trained to see what a bug does, as scenarios/consequences/<bug>.toml has it,
-and what a run shows."""
+"""Studies: what is trained to see what a bug does, from
+scenarios/consequences/<bug>.toml, and what a run shows."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -149,8 +149,8 @@ def study(bug: str) -> Study:
 @dataclass(frozen=True)
 class Effect:
     """Faulty minus correct: means over the `seeds` in which neither run diverged, and
-    the half width of the difference's 95 % interval (Student's t). NaN where there
-    are too few seeds."""
+    the half width of the difference's 95 % interval (Student's t). NaN if there are too
+    few seeds."""
 
     correct: float
     faulty: float
@@ -165,7 +165,7 @@ class Effect:
 
     @property
     def kind(self) -> str:
-        """MORE or LESS where the interval lies on one side of 0."""
+        """MORE or LESS if the interval is on one side of 0."""
         if self.difference - self.half_width > 0:
             return MORE
         if self.difference + self.half_width < 0:

@@ -48,7 +48,7 @@ class Curves:
 
 def trained(request: Run, updates: int = UPDATES) -> Curves:
     """The run, of so many updates. Equal runs give equal curves. Raises GradebookError
-    where an engine refuses a batch."""
+    if an engine refuses a batch."""
     engines = CORRECT, swap(request.bug).engine
     both = [Training(request, engine, request.seeds) for engine in engines]
     luck = luck_of(both[0], range(request.seeds))
@@ -68,7 +68,7 @@ def trained(request: Run, updates: int = UPDATES) -> Curves:
 def rows_at(request: Run, seed: int, update: int) -> list[dict[str, Any]]:
     """The batch of one seed that the faulty engine trains on in this update, counted
     from 1, as rows of a scenario file. A prompt's name, A, B, .., is its place in the
-    task. Raises GradebookError where the policy has diverged: it samples nothing."""
+    task. Raises GradebookError if the policy has diverged: it samples nothing."""
     training = Training(request, swap(request.bug).engine, 1)
     luck = luck_of(training, [seed])
     for now in islice(luck, update - 1):
@@ -215,7 +215,7 @@ class Luck(NamedTuple):
     order: Tensor  # int64 [S, P] the prompt at each place of the batch
     gumbel: Tensor  # float32 [T, S, P, G, A] noise that chooses the actions
     uniform: Tensor  # float64 [S, P, G] is a rollout lost, scored, cut?
-    normal: Tensor  # float64 [S, P, L, A] what the sampler's logits are off by
+    normal: Tensor  # float64 [S, P, L, A] the noise of the sampler's logits
 
 
 def luck_of(training: Training, seeds: Sequence[int]) -> Iterator[Luck]:

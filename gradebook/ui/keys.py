@@ -37,13 +37,13 @@ class Key(Generic[T]):
 DRAFTS: Key[dict[str, Any]] = Key("drafts", dict)
 """By the case's name."""
 CASES: Key[dict[str, str]] = Key("cases", dict)
-"""The case that stands on each page, by the page's name."""
+"""The case that each page shows, by the page's name."""
 QUIZ: Key[Any] = Key("quiz", lambda: None)
 MYSTERY: Key[Any] = Key("mystery", lambda: None)
 CHECKING: Key[Any] = Key("checking", lambda: None)
 """The visitor's own games, and the log that the session checks."""
 ADDRESS: Key[dict[str, Any]] = Key("address", dict)
-"""The page, and its address as it was written last."""
+"""The page, and its address as last written."""
 SHOWN: Key[dict[str, tuple[int, Any]]] = Key("shown", dict)
 """Each widget's count of changes from elsewhere, and its last value."""
 ROOM: Key[str | None] = Key("room", lambda: None)
@@ -68,5 +68,5 @@ def widget(key: str) -> Any:
 
 
 def show(key: str, value: Any) -> None:
-    """The value that the widget with this key shows where it is drawn next."""
+    """Sets the value that the widget with this key shows when it is drawn next."""
     st.session_state[key] = value

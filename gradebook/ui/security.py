@@ -1,6 +1,6 @@
 """What the server refuses, and the headers of what it answers.
 
-It stands before Streamlit's own handlers, as a plain ASGI application.
+A plain ASGI application in front of Streamlit's own handlers.
 """
 
 import asyncio
@@ -70,7 +70,7 @@ class Security:
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
         # Bytes of bodies that have arrived and are not answered yet, by the session
-        # that uploads them, "" for all others. What was announced counts for nothing.
+        # that uploads them, "" for all others. Announced lengths are not counted.
         self._arrived: Counter[str] = Counter()
         self._sockets = 0
 
@@ -126,7 +126,8 @@ class Security:
         return messages
 
     def _too_much(self, session: str, length: int) -> Response | None:
-        """The answer where so many bytes of a body are too many, or those of all."""
+        """The answer if a body, or all bodies together, have too many bytes; None if
+        not."""
         if not session:
             if length > MOST_BODY:
                 return _no(413, "too large")
@@ -174,7 +175,8 @@ def _uploads_to(asked: HTTPConnection) -> str:
 
 
 def _is_own(asked: HTTPConnection) -> bool:
-    """No page of another site asks. A browser says so where one does."""
+    """The request does not come from a page of another site. A browser names such a
+    site."""
     origin = asked.headers.get("origin", "")
     if origin in ("", *st.get_option("server.corsAllowedOrigins")):
         return True
@@ -185,7 +187,8 @@ def _is_own(asked: HTTPConnection) -> bool:
 
 
 def _no(status: int, why: str) -> Response:
-    # Whoever is refused in the middle of a body has more to send: nobody reads it.
+    # A client that is refused in the middle of a body would send the rest, which is not
+    # read.
     return PlainTextResponse(why, status, headers=HEADERS | {"Connection": "close"})
 
 
@@ -222,7 +225,7 @@ def most_files() -> float:
 
 
 def open_files() -> int:
-    """The file descriptors that this process has open; 0 where nothing says so."""
+    """The file descriptors that this process has open; 0 if the system does not say."""
     for folder in ("/proc/self/fd", "/dev/fd"):
         with suppress(OSError):
             return len(os.listdir(folder))
@@ -230,7 +233,7 @@ def open_files() -> int:
 
 
 def lives(session: str) -> bool:
-    """Somebody has this session of Streamlit's open."""
+    """The session of Streamlit is open."""
     from streamlit.runtime import get_instance
 
     return get_instance().is_active_session(session)

@@ -38,8 +38,8 @@ MOVED = {"/map": "/"}
 
 
 def routes() -> list[Route]:
-    """Every endpoint, below the server's base path. Its module is imported where
-    somebody asks, so that the server starts at once."""
+    """Every endpoint, below the server's base path. Its module is imported at the first
+    request, so that the server starts at once."""
 
     async def answer(module: str, request: Request) -> Response:
         return await import_module(f"gradebook.ui.{module}").answer(request)

@@ -34,8 +34,8 @@ from gradebook.training.transformer.results import (
 LOOK = 10
 """Updates from one point of a curve to the next."""
 TOGETHER = 16
-"""Models that train as one at most. More save no time on a CPU, and what is stopped
-has to begin anew."""
+"""Models that train as one at most. More save no time on a CPU, and a training that is
+stopped must begin anew."""
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -87,7 +87,7 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def _chosen(text: str) -> tuple[str, tuple[str, ...]]:
-    """A bug, and which of its doses. Raises GradebookError where there is none."""
+    """A bug, and which of its doses. Raises GradebookError if there is none."""
     bug, _, dose = text.partition("=")
     its = experiment(bug)
     return bug, (its.dose(dose).name,) if dose else its.names

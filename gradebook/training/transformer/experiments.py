@@ -34,8 +34,8 @@ SomeConditions = dict[
 
 @dataclass(frozen=True)
 class Dose(Part):
-    """One setting of what turns the effect on, beside the experiment's own
-    conditions and settings."""
+    """One value of the condition that turns the effect on, added to the experiment's
+    own conditions and settings."""
 
     name: str  # "5 %", as it is chosen on the page
     conditions: SomeConditions = field(default_factory=dict)
@@ -53,7 +53,7 @@ class Experiment(Part):
     phrase    how a sentence about a dose begins, with {} for its name
     shown     the dose that is asked about first
     why       what explains the result, shown after the prediction
-    tables    how the tables' result compares, and why; "" where it need not be said
+    tables    how the tables' result compares, and why; "" if nothing needs to be said
     shares_correct  one correct run serves every dose, since the correct engine
               gives the same at all of them
     says      by how the faulty run compares, what the policies have learnt, with
@@ -108,8 +108,8 @@ class Experiment(Part):
         return self._arm(swap(self.bug).engine, dose.conditions, dose.settings)
 
     def correct_arm(self, name: str) -> Arm:
-        """The correct engine beside it. Where one run serves every dose, it is trained
-        without any."""
+        """The correct engine at that dose. If one run serves every dose, it is trained
+        without a dose."""
         if self.shares_correct:
             return self._arm(CORRECT, {}, {})
         return replace(self.arm(self.correct_name(name)), engine=CORRECT)

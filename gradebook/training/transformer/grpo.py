@@ -43,9 +43,9 @@ REJECTED = 2.0
 class Conditions:
     """What a rollout earns, and what happens to it on its way to the trainer.
 
-    A right sum earns 1: of any answer, or (`must_end`) of one that ends. What an
-    unfinished answer earns counts `unfinished` times. All else earns `failure`,
-    and `late` times as much where it is unfinished.
+    A right sum earns 1: of any answer, or (`must_end`) of one that ends. The earning of
+    an unfinished answer is multiplied by `unfinished`. All else earns `failure`, and
+    `late` times as much if it is unfinished.
     """
 
     must_end: bool = True
@@ -87,7 +87,8 @@ class Chances:
     def __init__(self, seed: int, arm: Arm, prompts: int) -> None:
         self.arm, self.prompts = arm, prompts
         self.random = random.Random(f"prompts {seed}")
-        # One generator each, so that an arm that needs more draws nothing away.
+        # One generator for each use, so that an arm that needs more of one use leaves
+        # the others as they are.
         made = [torch.Generator().manual_seed(3 * seed + n) for n in range(3)]
         self.words, self.fates, self.noises = made
 
@@ -176,7 +177,7 @@ class Training:
 
     @torch.no_grad()
     def reference(self, prompts: Tensor, tokens: Tensor) -> Tensor | None:
-        """The log-probabilities of the policy before the first update, where an
+        """The log-probabilities of the policy before the first update; None unless an
         engine's loss has a KL term."""
         if not any(arm.settings.beta for arm in self.arms):
             return None
@@ -265,7 +266,7 @@ class Rollouts:
 
 
 def _gradient(trace: Trace, ungrouped: float) -> Tensor:
-    """The loss's gradient; that of rows in no group counts so many times."""
+    """The loss's gradient; that of rows in no group is multiplied by `ungrouped`."""
     gradient = trace.gradient
     assert gradient is not None  # the batch has logp
     share = torch.where(trace.group < 0, ungrouped, 1.0)

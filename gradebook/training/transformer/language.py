@@ -33,13 +33,13 @@ ENDS = 0.5
 MEANINGLESS = 0.1
 """In the texts to learn from: the share of prompts with "@"."""
 SKEW = 0.7
-"""In the texts to learn from a digit is the rarer the higher it is, which
-makes some prompts hard: low digits count with (1 + digit) ** -SKEW."""
+"""In the texts to learn from, high digits are rare, which makes some prompts hard: a
+digit is drawn with weight (1 + digit) ** -SKEW."""
 
 
 @dataclass(frozen=True)
 class Problem:
-    """A prompt. `sum` is None where no answer is right."""
+    """A prompt. `sum` is None if no answer is right."""
 
     left: int
     right: int
@@ -156,7 +156,7 @@ def spoken(tokens: Sequence[int]) -> list[str]:
 
 
 def render(tokens: Sequence[int]) -> str:
-    """Tokens as a person reads them; "…" where the window cut the answer."""
+    """Tokens as a person reads them; "…" if the window cut the answer."""
     text = "".join(spoken(tokens))
     return text.strip() if END in tokens or len(tokens) < ANSWER else text + "…"
 
@@ -164,7 +164,7 @@ def render(tokens: Sequence[int]) -> str:
 @dataclass(frozen=True)
 class Judged:
     """An answer with its mistakes: pieces of its text, each with whether it is one, and
-    what is wrong in a few words; none where it is a success."""
+    what is wrong in a few words; no words for a success."""
 
     pieces: list[tuple[str, bool]]
     faults: list[str]

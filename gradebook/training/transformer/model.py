@@ -1,9 +1,8 @@
 """Many small transformers as one: every weight has a leading axis of models.
 
-A decoder of the usual kind: layer norm before attention and before the two
-linear maps around a GELU, learned positions, no biases, an output layer of its
-own. What is not usual is the leading axis: a matrix product with the weights
-of all models at once is one batched product.
+A decoder of the usual kind: layer norm before attention and before the two linear maps
+around a GELU, learned positions, no biases, an output layer of its own. The leading
+axis is unusual: one batched product multiplies with the weights of all models at once.
 
 Letters in shapes: M models, N sequences of each, n tokens, W words, D width,
 H heads.
@@ -79,8 +78,8 @@ def logits(
 ) -> Tensor:
     """Of the word after each token, float [M, N, n, W].
 
-    `tokens` int64 [M, N, n] stand at the places from `first` on; what came
-    before them is in the cache, which takes them in.
+    `tokens` int64 [M, N, n] are at the places from `first` on. Earlier tokens are in
+    the cache, to which these are added.
     """
     models, sequences, count = tokens.shape
     flat = models, sequences * count
@@ -115,7 +114,7 @@ def attended(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
     """Causal attention: [M N, H, n, D / H]."""
     if query.shape[2] > 1:
         return F.scaled_dot_product_attention(query, key, value, is_causal=True)
-    # One token looks at all before it: too small a product for the general way.
+    # One token attends to all before it: too small a product for the general function.
     weight = (query * key).sum(-1) * query.shape[-1] ** -0.5
     return (weight.softmax(-1)[..., None] * value).sum(-2, keepdim=True)
 
@@ -151,7 +150,7 @@ def sampled(
 
     The word with the largest sum of log-probability and Gumbel noise, float
     [ANSWER, M, N, W], is a sample; noise of 0 makes it the likeliest word.
-    `noise`, of the same shape, is what the sampler's logits are off by.
+    `noise`, of the same shape, is added to the sampler's logits.
     """
     models, sequences, _ = prompts.shape
     cache = Cache(shape, models * sequences, weights["words"])

@@ -112,7 +112,7 @@ def measured(bug: str, dose: str) -> Pair:
 
 
 def read_pair(bug: str, dose: str, folder: Path) -> Pair | None:
-    """Both engines at this dose, where the folder has both."""
+    """Both engines at this dose; None unless the folder has both."""
     its = experiment(bug)
     its.dose(dose)
     correct = read_arm(folder, its.correct_of or bug, its.correct_name(dose), "correct")

@@ -57,7 +57,7 @@ def is_at_edge(found: Effect) -> bool:
 
 
 def kind(found: Effect) -> str:
-    """MORE or LESS where the difference is a finding, else SAME."""
+    """MORE or LESS if the difference is a finding, else SAME."""
     return SAME if is_at_edge(found) else found.kind
 
 
@@ -70,8 +70,8 @@ def verdict(guess: int | None, found: Effect) -> str:
 
 
 def learnt(its: Experiment, pair: Pair, names: Sequence[str]) -> str:
-    """What the policies have learnt, by the experiment's own words, or how many answers
-    do not end, where the engines differ in it; else ''."""
+    """What the policies have learnt: in the experiment's own words; without them, how
+    many answers do not end, if the engines differ in that; else ''."""
     shares = [trained.unfinished[-1] for trained in (pair.correct, pair.faulty)]
     correct, faulty = map(percent, shares)
     own = its.says.get(kind(pair.effect(pair.updates[-1])), "")

@@ -1,7 +1,7 @@
 """The board on a page: draws a draft and takes the learner's edits.
 
 An edit does not run the page. The browser posts it to an address of this server, which
-answers with what the board shows next. When it is finished, the rest of the page
+answers with the board's new data. When the edit is finished, the rest of the page
 follows in a run (`shortcuts`).
 
 Why the board does not set a component's value, which is Streamlit's own way:
@@ -12,10 +12,10 @@ Why the board does not set a component's value, which is Streamlit's own way:
   (`tests/bench/page.py cost`, 2026-11-27, two busy cores.) A drag is one edit for each
   answer, and a class of 30 shares one interpreter.
 * A value is a state, not a message: a browser sends the newest one, with every other
-  widget's, whenever anything runs. Two edits made while a run goes on would be one, and
-  an old one would come again. So edits have numbers here, and the answer's `ack` says
-  which were taken (ui/parts/channel.py).
-* A run draws the elements of the page again, while a hand moves a handle in one.
+  widget's, whenever anything runs. Of two edits made during a run only the newer would
+  arrive, and an old one would be sent again. So edits have numbers here, and the
+  answer's `ack` says which were taken (ui/parts/channel.py).
+* A run draws the elements of the page again while the learner is still dragging in one.
 
 What it costs: a draft is changed on the endpoint's thread while a page may be drawn, so
 it has a lock (cases/draft.py), and the endpoint is guarded like an upload
@@ -46,7 +46,8 @@ from gradebook.ui.program import stub
 
 _mount = st.components.v2.component("gradebook_board", js=stub("main"))
 MOST_EDITS = 200
-"""Edits of one message. A browser sends what was made while one was on its way."""
+"""Edits of one message, at most. A browser collects edits while a message is on its
+way."""
 OPEN: WeakValueDictionary[str, Draft] = WeakValueDictionary()
 """The drafts on boards, by epoch, while their sessions live."""
 
@@ -94,7 +95,7 @@ def _data(draft: Draft) -> dict[str, Any]:
 
 
 def taken(draft: Draft, message: Any) -> dict[str, Any]:
-    """Carries out a browser's message. What its board shows next."""
+    """Carries out a browser's message. Returns the board's new data."""
     with draft.lock:
         for edit in draft.channel.unread(message):
             act = draft.channel.acts.get(str(edit.get("do")), draft.take)
@@ -104,7 +105,7 @@ def taken(draft: Draft, message: Any) -> dict[str, Any]:
 
 
 def _drawn(draft: Draft, link: str) -> str:
-    """What the board shows now, as SVG."""
+    """The board as it is now, as SVG."""
     with draft.lock:
         data, table = draft.channel.board(), draft.state.table
     shown, by_token = data["panels"][data["numbers"]], "lines" in data
@@ -150,7 +151,7 @@ def _dragged(values: Sequence[float | None]) -> list[str]:
 
 
 async def answer(request: Request) -> Response:
-    """The answer to a browser's message; to a request without one, the picture."""
+    """Answers a browser's message with the board's data, and a GET with the picture."""
     draft = OPEN.get(request.path_params["epoch"])
     if draft is None:
         return PlainTextResponse("no such draft", 404)
@@ -180,6 +181,6 @@ heart = st.fragment(key="heart")(picture)
 
 
 def below(draft: Draft, name: str = "below") -> DeltaGenerator:
-    """The frame of what is about the batch on the board. It looks stale where the
-    last good batch is shown."""
+    """The frame of what is about the batch on the board. It looks stale while the last
+    good batch is shown."""
     return st.container(key=f"stale-{name}" if draft.fault else name)

@@ -1,4 +1,4 @@
-"""What stands around the board of a bug's page: the box with the question and the
+"""The parts around the board of a bug's page: the box with the question and the
 verdict, the challenge, and the path through the stages. Pure functions, without
 Streamlit; while the question is covered, nothing of the faulty engine is in them.
 """
@@ -141,7 +141,7 @@ def _slides(draft: Draft[Scenario], task: Challenge) -> int | None:
 
 
 ADVANTAGES = (*OF_ENGINES, "correct shift", "faulty shift")
-"""Of a condition: what is read off an engine's advantage."""
+"""Values of a condition's `of` that are read off an engine's advantage."""
 
 
 def _live(draft: Draft, task: Challenge) -> str:
@@ -191,7 +191,7 @@ TITLES = {
 }
 """What the chapters of the path are called."""
 RESULTS = {"rows": "advantage"}
-"""The stage whose number stands for a chapter, if it is not the last."""
+"""The stage whose number represents a chapter, if it is not the last."""
 
 
 def path(draft: Draft, covered: bool) -> dict[str, Any]:
@@ -245,7 +245,7 @@ def _chapters(both: Comparison, token: int | None) -> dict[str, tuple[str, ...]]
 
 
 PUSH = "push"
-"""Stands behind the stages of the loss on the path: what comes of them."""
+"""The name of the path's last step, after the stages of the loss: their result."""
 
 
 def _stage(
@@ -303,8 +303,9 @@ def _share(correct: float, faulty: float) -> tuple[str, str]:
 def _slopes(
     batch: Batch, traces: tuple[Trace, Trace], stage: str, row: int, token: int | None
 ) -> tuple[str, str]:
-    """How the stage's number changes with the token's logp, as text; "" for both where
-    neither does. Not where a row has one ratio: that slope is not one token's own."""
+    """How the stage's number changes with the token's logp, as text; "" for both if
+    neither changes. Not where a row has one ratio: that slope is not one token's
+    own."""
     of_row = batch.settings.ratio == "sequence"
     if token is None or stage not in SLOPES or of_row:
         return "", ""

@@ -8,11 +8,12 @@ lines      [row, first token, last token, group, head] of each line. Neighbours 
 token      the selected token
 tokenNames  what each line's token is called, "2" or "2 to 41"
 masked     "1" where a line's token is masked: a tool's text or padding
-advantages  each row's advantage, where its tokens are trained with it
+advantages  each row's advantage, if its tokens are trained with it
 windows    by engine, on each line [low, anchor, high, edge]: the numbers between which
            a token is not clipped; edge is 1 or -1 for the end that can stop it
 ratios     on each line the probability against the old one
-ticks      [title, numbers on each line]: what the dragged number is compared with
+ticks      [title, numbers on each line]: the number to which the dragged one is
+           compared
 lanes      by engine, the lines that share a denominator: [first, last, text]
 rules      [line, text]: where a step or a pass begins
 legend     [sign, words] of what only this board draws
@@ -164,7 +165,7 @@ def _first(pair: tuple[int, int]) -> int:
 
 def _shown(state: State, typed: Table, row: int) -> range:
     """The row's tokens that have a line: all up to the end of the response, and the
-    padding behind it where a critic's values are dragged."""
+    padding behind it if a critic's values are dragged."""
     width = len(typed.mask[row])
     if "value" in state.scenario.drag:
         return range(width)
@@ -323,7 +324,8 @@ def _handles(
             came = [origin.lists[column][line.row][line.first] for line in lines]
         elif column == "reward":
             came = _rewards(draft.origin, lines, origin)
-    # The axis stands while the answer comes: it knows the correct engine alone.
+    # The axis must not move when the answer comes: it depends on the correct engine
+    # alone.
     others = [x for x in came if math.isfinite(x)]
     for cause in drawn.get("causes", ())[:1]:
         others += (x for x in cause["at"] if x is not None)
@@ -413,7 +415,7 @@ def _rules(lines: Sequence[Line], batch: Batch, passes: bool) -> list[list[Any]]
 def _lanes(
     lines: Sequence[Line], typed: Table, trace: Trace, batch: Batch
 ) -> list[list[Any]]:
-    """Runs of lines whose tokens have the same denominator. Where one step alone has as
+    """Runs of lines whose tokens have the same denominator. If exactly one step has as
     many tokens as the denominator counts, a run ends with the step."""
     assert trace.weight is not None
     weights, steps = trace.weight.tolist(), batch.step.tolist()

@@ -5,17 +5,17 @@ covered only the first is there, and no number depends on the other.
 columns   name, title, kind, help of each column of the table
 rows      the cells as typed, in the columns' order; a mask as '101'
 version   which of two is newer
-handles   what is dragged, on the left axis: its column, values, those of the case as
-          it came where rows are the same (before), and its axis
+handles   what is dragged, on the left axis: its column, values, those of the case as it
+          came, if it has the same rows (before), and its axis
 lists     the selected row's lists of numbers, by column
 refused   {"3 reward": (text that cannot be read, why)}; it changed nothing
 panels    one axis each: title, engines (values), text, flips, differ, reach
           (of the axis before the answer, and now), and ghosts (values of the
-          case as it came) where there are some
+          case as it came), if there are any
 causes    by engine, none for results of other rows: group labels, `at` (the
           baseline in units of the reward), `say` ('1' where the row has a say),
-          `counts` ('1' where it counts in the statistics, where that is another
-          thing), `scale` (the divisor)
+          `counts` ('1' where it counts in the statistics, if that differs), `scale`
+          (the divisor)
 second    by engine the values before the second normalization
 """
 
@@ -58,12 +58,12 @@ def view(
     places: Sequence[float] = (),
     lesson: bool = False,
 ) -> dict[str, Any]:
-    """The board's data, from the draft as it stands.
+    """The board's data, from the draft as it is.
 
     kind     the tell-tale: GRADIENT shows the gradient's parts
     covered  True keeps everything faulty out
-    places   where the question's choices lie on the axis of the result
-    lesson   there is a question: the reward axis stands while the answer comes
+    places   the places of the question's choices on the axis of the result
+    lesson   there is a question: the reward axis must not move when the answer comes
     """
     state, table, names = draft.state, draft.state.table, draft.scenario.engine_names
     batch, columns = draft.comparison.batch, [COLUMNS[name] for name in table.columns]
@@ -104,7 +104,7 @@ def view(
 def _by_row(
     draft: Draft, kind: str, covered: bool, places: Sequence[float], lesson: bool
 ) -> dict[str, Any]:
-    """What is drawn where a line is a row."""
+    """The board's data if a line is a row."""
     state, both = draft.state, draft.comparison
     batch, came, rows = both.batch, draft.original.batch, len(state.table)
     traces = [both.correct] if covered else [both.correct, both.faulty]
@@ -114,7 +114,7 @@ def _by_row(
     say = "credited" if "credited" in stages else say
     scaled = not stages.isdisjoint(SCALED)
     axes = _axes(draft, kind, covered, places)
-    # The panel whose numbers stand beside the picture: the first that differs.
+    # The panel whose numbers are shown beside the picture: the first that differs.
     numbered = next((n for n, panel in enumerate(axes) if panel["differ"]), 0)
     shown = axes[numbered]
     same_rows = draft.edited and came.rows == rows
@@ -141,7 +141,7 @@ def _by_row(
 def _axes(
     draft: Draft, kind: str, covered: bool, places: Sequence[float]
 ) -> list[dict[str, Any]]:
-    """One axis each. There are no values where the last good batch had other rows."""
+    """One axis each. There are no values if the last good batch had other rows."""
     rows, sides = len(draft.state.table), 1 if covered else 2
     both, came = draft.comparison, draft.original
     if covered:  # the correct engine beside itself
@@ -228,8 +228,8 @@ def _bits(flags: Iterable[Any]) -> str:
 
 
 def _rows(draft: Draft, batch: Batch | None) -> list[list[Any]]:
-    """The cells as typed; lists of numbers are left out, and EOS is as the batch
-    has it where it is found by the padded width."""
+    """The cells as typed; lists of numbers are left out, and EOS is taken from the
+    batch if the padded width decides it."""
     columns: dict[str, Sequence[Any]] = {
         n: draft.state.table[n] for n in draft.state.table.columns
     }

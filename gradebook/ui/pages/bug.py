@@ -85,8 +85,8 @@ def _story(draft: Draft[Scenario]) -> DeltaGenerator:
 @st.fragment(key="rest")
 def rest(draft: Draft[Scenario], covered: bool, *places: DeltaGenerator) -> None:
     """What a finished edit draws again, apart from the board: in the `places` of the
-    settings, the opened stage and the formulas. Every element here costs each edit
-    time; what edits do not change stands outside."""
+    settings, the opened stage and the formulas. Every element here makes each edit
+    slower; elements that edits do not change are outside."""
     name, (settings, stage, formulas) = draft.scenario.bug, places
     with draft.lock:
         if not covered:

@@ -30,7 +30,7 @@ PAGE = "bug_or_not"
 
 @dataclass
 class Quiz:
-    """Where a visitor stands in a game, whose link is the seed.
+    """A visitor's place in a game, whose link is the seed.
 
     at       the round that is shown, from 0; past the last one the result
     answers  by round, an index into CHOICES
@@ -227,7 +227,7 @@ def settling(report: Report, draft: Draft) -> None:
         except GradebookError as error:
             shown = words.said(error)
         where = "the board's" if evidence.rows is None else "another batch"
-        # A formula stands for code that the engine does not have.
+        # A formula replaces code that the engine does not have.
         by = "a formula" if evidence.show in FORMULAS else "the engine"
         body.append([evidence.says, shown, where, by])
     text = f"Computed now, and again after each edit. {words.plain(alarm.note)}"

@@ -63,8 +63,8 @@ def checks() -> Checks:
 
 
 def _check(checking: Checking) -> None:
-    """Runs the check in the process for strangers' files. A press of Cancel ends it,
-    and so does whoever leaves the page: Streamlit takes it where the bar is drawn."""
+    """Runs the check in the process for strangers' files. Cancel ends it, and so does
+    leaving the page: Streamlit notices either when the bar is drawn."""
     cancel = partial(setattr, checking, "error", "The check was cancelled.")
     work = st.empty()
     with work.container(key="check-work"):
@@ -140,8 +140,8 @@ def _card(checking: Checking, verdict: Verdict) -> None:
 
 
 def _confirm(verdict: Verdict) -> None:
-    """Two buttons where a column's meaning decides about the bug that is asked
-    about."""
+    """Two buttons, if the meaning of a column decides whether the bug in question is
+    there."""
     confirm = verdict.statement.confirm
     if confirm is None:
         return
@@ -182,8 +182,8 @@ def _evidence(verdict: Verdict) -> None:
 
 
 def _timeline(verdict: Verdict) -> None:
-    """The timeline of a log with advantages: a mark for each step, in colour
-    once it was said what they are compared with."""
+    """The timeline of a log with advantages: a mark for each step, in colour once the
+    user has said what they are compared with."""
     frame = explore.shown_steps(verdict)
     labels = [str(label) for label in frame["step"]]
 

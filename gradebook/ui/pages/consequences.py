@@ -171,7 +171,7 @@ def _transformer(mine: Desk) -> None:
 
 @st.fragment(run_every=LOOK)
 def _growing(mine: Desk) -> None:
-    """The live run as far as it is, or its place in the queue."""
+    """The live run so far, or its place in the queue."""
     if mine.grows is None:  # cancelled; the page is about to be drawn without it
         return
     call = live, *mine.grows
@@ -343,8 +343,8 @@ def _result(mine: Desk) -> None:
 
 @st.fragment(run_every=LOOK)
 def _waiting(mine: Desk, doing: str, then: Callable[[Any], object], *call: Any) -> None:
-    """What a call trains, or its place in the queue. `then` takes its value, and the
-    page is drawn with it."""
+    """Draws the progress of a training call, or its place in the queue. `then` takes
+    the call's value, and the page is drawn with it."""
     try:
         future = runs().ask(*call)
         if future.done() and not future.cancelled():  # by another session

@@ -30,7 +30,7 @@ from gradebook.ui.parts.drafts import Draft
 from gradebook.ui.parts.widget import shortcuts
 
 NONE, NO_STAGE = "", "none"
-"""Stand for the trainer without a bug, and its stage."""
+"""The name of the trainer without a bug, and of its stage."""
 DIGITS = 5
 """Significant digits of an advantage that are shown. More would tell the
 number type in which the trainer computes."""
@@ -38,9 +38,9 @@ HINTS = {
     "rows": ("Which rows of this batch are wrong?", 2),
     "stage": ("Name the stage", 4),
 }
-"""What each says, and what it costs in edits."""
+"""hint -> its words, and its cost in edits."""
 WRONG = 3
-"""What a wrong name costs, in edits."""
+"""The cost of a wrong name, in edits."""
 COVER: dict[str, Any] = {
     "summary": "The trainer's advantages for this batch. Everything else is hidden.",
     "names": ["the trainer", ""],
@@ -54,8 +54,8 @@ COVER: dict[str, Any] = {
 
 def look(name: str, state: State) -> Comparison:
     """What the trainer with the bug `name` gives for the state, to DIGITS: the trainer
-    beside itself. Raises GradebookError where no trainer, or not this one, can
-    compute it."""
+    beside itself. Raises GradebookError if no trainer, or not this one, can compute
+    it."""
     batch = state.batch()
     trace = run(CORRECT, batch)
     try:
@@ -96,7 +96,7 @@ class Game(Draft[PlainCase]):
     seed   its link
     name   the bug that it hides
     log    the batches that the trainer was asked about, in order
-    hints  what each hint told that was taken, with its cost
+    hints  each hint that was taken -> its words and its cost
     wrong  how many wrong names were given
     over   how the game ended, in words; '' while it is played
     reply  what the last name came to

@@ -1,6 +1,6 @@
 """The pages, and their addresses.
 
-The address of a page is the link of what stands on it: a state, a game or a training
+The address of a page is the link of what the page shows: a state, a game or a training
 run. A page reads it once, when the visitor arrives, and writes it after every change,
 in place, so the browser's Back leaves the page; undo is the board's.
 """
@@ -153,8 +153,8 @@ def depart(page: str) -> dict[str, str]:
 
 
 def put(query: Mapping[str, str]) -> None:
-    """Writes the page's own parameters into its address, none where they are too long
-    for a link. The browser does it in place: Streamlit adds to its history."""
+    """Writes the page's own parameters into its address, none if they are too long for
+    a link. The browser does it in place: Streamlit adds to its history."""
     if excess(query):
         query = {}
     # The browser writes it once for each pair of these. Skip the component until there
@@ -168,7 +168,7 @@ def put(query: Mapping[str, str]) -> None:
 
 
 def whole(query: Mapping[str, str]) -> str:
-    """The page's address with these parameters, to be sent."""
+    """The page's full address with these parameters."""
     here = str(st.context.url or "").split("?")[0]
     return f"{here}?{query_string(query)}"
 

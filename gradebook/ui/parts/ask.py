@@ -1,5 +1,5 @@
-"""What the page "Check your run" is asked for: an example, files or a table, and
-options. Whatever is chosen last starts a check by itself."""
+"""The fields of the page "Check your run": an example, files or a table, and options.
+Each change starts a check."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -82,7 +82,7 @@ def more() -> None:
     with st.expander("Paste a table instead"):
         label = "A table with a first line of column names"
         st.text_area(label, key="check-text", height=160, on_change=_pasted)
-        st.button("Check this table", key="check-paste")  # to press it leaves the field
+        st.button("Check this table", key="check-paste")  # pressing it leaves the field
     with st.expander("The trainer's settings, and names of columns"):
         st.text_input(
             "Settings that the trainer was asked for, between commas",
@@ -106,7 +106,7 @@ def more() -> None:
 
 
 def typed(name: str) -> str:
-    """What stands in one of the fields of settings and columns."""
+    """The text in one of the fields of settings and columns."""
     return (keys.widget(f"check-{name}") or "").strip()
 
 
@@ -163,8 +163,8 @@ class Checking:
     rows: dict[object, StepRows] = field(default_factory=dict)
 
     def options(self) -> dict[str, Any]:
-        """The arguments of `check_log` that stand in the fields. Raises GradebookError
-        for what cannot be read."""
+        """The arguments of `check_log`, from the fields. Raises GradebookError for what
+        cannot be read."""
         columns, weights = typed("columns").splitlines(), typed("weights")
         declared = answers().get(typed("estimator"), {})
         options = options_of(

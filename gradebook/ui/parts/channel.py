@@ -2,8 +2,8 @@
 
 A message is a dict, {"epoch": .., "edits": [edit, ..]}. Of an edit "n" counts the
 browser's edits, "do" names what it does, and the other keys are that act's. A browser
-repeats what was not answered, so an edit may come late or twice. It is carried out
-once.
+repeats an edit until it is answered, so an edit may arrive late or twice. It is carried
+out once.
 """
 
 import secrets
@@ -25,8 +25,8 @@ class Channel:
     epoch  a name that only its learner knows: other messages change nothing
     ack    the number of the last edit that was taken
     sent   how often the board was sent; the browser keeps the newest
-    acts   what an edit may do besides cases.edits.ACTS: name -> act
-    board  makes what the board shows now; it changes nothing
+    acts   acts besides cases.edits.ACTS: name -> act
+    board  makes the board's data; it changes nothing
     note   notes what a message brought: a solved challenge, the lead's reveal.
            `board` and `note` run outside of the session's run, too
     """

@@ -53,7 +53,7 @@ class Desk:
     """One session's runs.
 
     arrivals  how often a link has set the place; the widgets then start anew
-    guesses   bug -> the choice, where one was made, and the dose that was asked about
+    guesses   bug -> the choice, if one was made, and the dose in the question
     results   of the tables
     grown     live runs of the transformer that are whole, by bug and dose
     grows     the live run that is watched
@@ -93,7 +93,8 @@ class Desk:
         return load(self.bug).engine_names
 
     def go(self, place: Place) -> None:
-        """Shows another place. What trains for the old one alone is cancelled."""
+        """Shows another place. A training that only the old place needs is
+        cancelled."""
         if place.run != self.place.run and self.place.run is not None:
             runs().cancel(trained, self.place.run)
             self.error = ""

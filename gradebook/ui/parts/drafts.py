@@ -56,13 +56,13 @@ class Draft(draft.Draft[C]):
 
     @property
     def comparison(self) -> Comparison:
-        """Both engines on the batch as it stands. If it has a `fault`, on the
-        last good one of these bugs, else on the case's."""
+        """Both engines on the batch as it is. If it has a `fault`: on the last batch
+        that these bugs could compute, or else on the case's."""
         return self._results()[0]
 
     @property
     def fault(self) -> str:
-        """What the engines cannot compute of the batch, in words; '' for nothing."""
+        """Why the engines cannot compute the batch, in words; '' if they can."""
         return self._results()[1]
 
     def _results(self) -> tuple[Comparison, str]:
@@ -91,7 +91,7 @@ class Draft(draft.Draft[C]):
 
     @property
     def prompts(self) -> list[str]:
-        """The rows' prompts as typed; by number where the comparison is older."""
+        """The rows' prompts as typed; by number if the comparison is older."""
         typed, batch = list(self.state.table["prompt"]), self.comparison.batch
         if len(typed) == batch.rows:
             return typed

@@ -72,7 +72,7 @@ def choices(
     name: str, texts: Sequence[str], pick: Callable[[int], Any], skips: bool = True
 ) -> None:
     """A question's choices as a line of buttons. `pick` is called with the number of
-    the choice, and with SKIPPED by a last button, where the question may be skipped."""
+    the choice, and with SKIPPED by a last button, if the question may be skipped."""
     with st.container(horizontal=True, key="choices"):
         for choice, text in enumerate(texts):
             key = f"{name}-{choice}"
@@ -167,8 +167,8 @@ def shortcuts(
     focus: str = "",
     top: str = "",
 ) -> None:
-    """The keys of the whole page, and the news that an edit is finished, so that the
-    fragment follows in which this stands.
+    """The keys of the whole page, and the message that an edit is finished, which runs
+    the fragment that calls this.
 
     acts   "back", "on", "reveal" -> what it does
     focus  a new text moves a lost focus to the verdict

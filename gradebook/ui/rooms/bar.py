@@ -49,8 +49,8 @@ def bar(scenario: Scenario) -> None:
 
 
 def about(name: str, text: str = "") -> Standing | None:
-    """The room of a page with the question of this name; None where there is no room,
-    no seat in it, or no database. On a page without one, '', a learner is told the
+    """The room of a page with the question of this name; None without a room, a seat in
+    it, or a database. On a page without a question, '', the bar shows a learner the
     text."""
     room, me = seat.here(), seat.SEAT.get()
     problem()
@@ -80,8 +80,8 @@ def about(name: str, text: str = "") -> Standing | None:
 
 
 def problem() -> None:
-    """Says once what went wrong with a room. Of a database that is away the bar says
-    so, and of one that is back nobody does."""
+    """Says once what went wrong with a room. The bar itself says that a database is
+    away; nothing is said when it is back."""
     text = keys.ROOM_PROBLEM.get()
     keys.ROOM_PROBLEM.drop()
     if text == AWAY and (seat.cut_off() or not seat.rooms().database.is_away):
@@ -92,8 +92,8 @@ def problem() -> None:
 
 def pick(scenario: Scenario, choice: int, place: float | None = None) -> None:
     """The answer to the page's question, and its place on the axis. In a room it is a
-    learner's vote; SKIPPED ends that, and the lead has none. While the database is away
-    nobody in a room answers."""
+    learner's vote; after SKIPPED the learner has no vote, and the lead has none. While
+    the database is away, no answer in a room is taken."""
     if seat.learning():
         seat.act("vote", scenario.name, choice)
     elif seat.code() and seat.cut_off():
@@ -201,8 +201,8 @@ def _leave_button(label: str = "Leave the room") -> None:
 
 def follow(page: str) -> dict[str, str] | None:
     """Takes a learner to the lead's question and stage, before the page is drawn:
-    a follower once for each of the lead's moves, others when they ask. The lead's
-    link where that is on this page already."""
+    a follower once for each of the lead's moves, others when they ask. Returns the
+    lead's link if the lead is on this page."""
     room, seen = seat.here(), keys.SEEN.get()
     if room is None or room.position is None or room.position.heading == seen:
         return None

@@ -71,7 +71,7 @@ def news(room: Room, name: str = "") -> None:
 
 
 def wait(code: str, name: str = "") -> None:
-    """Draws the page again when the database that is away is back. The code is '' where
+    """Draws the page again when the database that is away is back. The code is '' if
     only the database knows in which room the browser is."""
     address = own_path(
         f"/room-news/{quote(code or '-')}?{urlencode({'question': name})}"
@@ -86,9 +86,9 @@ def wait(code: str, name: str = "") -> None:
 
 
 async def answer(request: Request) -> JSONResponse:
-    """What `_told` says, as soon as it differs from what the browser has, and the board
-    after the reveal. A browser that is not in the room hears that it is closed; 503
-    while the database is away."""
+    """Answers with `_told` as soon as it differs from what the browser has, and with
+    the board after the reveal. A browser that is not in the room hears that it is
+    closed; 503 while the database is away."""
     try:
         return JSONResponse(await _news(request))
     except Away as error:
@@ -125,7 +125,7 @@ def _sits(code: str, me: str) -> Room | None:
 
 MOST_THREADS = 8
 THREADS = ThreadPoolExecutor(MOST_THREADS, "rooms")
-"""Edits have threads of their own: they wait for no database."""
+"""Threads for edits alone, so that an edit never waits for the database."""
 
 
 def _in_a_thread(work: Callable[[], Room | None]) -> Awaitable[Room | None]:
@@ -161,9 +161,9 @@ def _board(name: str, vote: int | None) -> dict[str, Any] | None:
 
 
 def _told(room: Room, name: str, me: str) -> dict[str, Any]:
-    """What is told of the room to a browser: the counts as HTML, and `draw`, which
-    changes when a learner's page has to be drawn again; a lead's page changes by the
-    lead's own acts alone."""
+    """The room's message to a browser: the counts as HTML, and `draw`, which changes
+    when a learner's page must be drawn again. A lead's page changes only by the lead's
+    own acts."""
     mine, place = room.seat(me), room.position
     draw, counts = "lead", _counts(room, name, me)
     if not mine.leads:
@@ -176,8 +176,8 @@ def _told(room: Room, name: str, me: str) -> dict[str, Any]:
 
 
 def _counts(room: Room, name: str, me: str) -> str:
-    """How the answers split, after the reveal; before it nobody is told that, but how
-    many have answered, and how many learners are here."""
+    """After the reveal, the votes for each choice. Before it, how many learners are
+    here and how many have answered."""
     mine, step, here = room.seat(me), asked(name), room.present.total()
     counts = room.counts[name]
     answers = counted(counts.total(), "answer")

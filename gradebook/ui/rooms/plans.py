@@ -104,7 +104,7 @@ def onward(question: str) -> None:
 
 
 def _chosen() -> tuple[Step, ...]:
-    """The plan that stands in the page's widgets; the hour before they were drawn."""
+    """The plan in the page's widgets; before they are drawn, the hour."""
     plans = shelf() | {HOUR: (), OWN: keys.widget("bugs") or ()}
     return plan(plans[keys.widget("plan") or HOUR], keys.widget("minutes") or MINUTES)
 

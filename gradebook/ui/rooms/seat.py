@@ -105,8 +105,8 @@ def _has_been() -> bool:
 
 
 def _invited() -> str:
-    """The code of the room to which the address invites, where this browser may enter
-    it; '' for any other address. Raises Away, and leaves the address as it is."""
+    """The code of the room to which the address invites, if this browser may enter it;
+    '' for any other address. Raises Away, and leaves the address as it is."""
     invited, _, token = st.query_params.get(PARAMETER, "").partition(".")
     invited = normal(invited)
     if key := st.query_params.get(LEAD, ""):
@@ -178,9 +178,10 @@ def client() -> str:
 
 
 def admitted(code: str, token: str = "") -> bool:
-    """There is such a room. Otherwise a wrong code is noted, and the next
-    run says so; whoever typed too many of them has to wait. A browser that is
-    in the room already need not, nor need one with the token of its link."""
+    """Whether this browser may enter the room of the code. A wrong code is noted, and
+    the next run says so; after too many wrong codes a client must wait. A browser that
+    is in the room already never waits, nor does one with the token of the room's
+    link."""
     room = rooms().read(code)
     if room and hmac.compare_digest(room.token.encode(), token.encode()):
         return True
@@ -188,7 +189,7 @@ def admitted(code: str, token: str = "") -> bool:
         return True
     of_one, of_all = WRONG_CODES
     pause = of_one.wait(client())
-    if of_one.knows(client()):  # whoever typed no wrong code waits for nobody
+    if of_one.knows(client()):  # a client without a wrong code does not wait for others
         pause = max(pause, of_all.wait(""))
     if _waits(pause, "Too many wrong codes."):
         return False
@@ -222,9 +223,9 @@ def enter(room: str) -> None:
 
 
 def act(what: str, *values: Any, **named: Any) -> None:
-    """Does something in the session's room with this browser's seat: the method of
-    Rooms with this name, with what comes after code and seat. The next run says what
-    is refused, or that the room was closed meanwhile."""
+    """Calls the method `what` of Rooms with the session's room, this browser's seat,
+    and the further arguments. The next run shows a refusal, or that the room was closed
+    meanwhile."""
     try:
         getattr(rooms(), what)(code(), SEAT.get(), *values, **named)
     except Away:
