@@ -27,7 +27,9 @@ def same(a: Tensor, b: Tensor) -> Tensor:
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """A batch through both engines.
+    """A batch through both engines, as `gradebook.compare` makes it.
+
+    correct, faulty  each engine's Trace, with every stage's result
 
     >>> batch = Batch(prompt=[0, 0, 1, 1, 1], reward=[1, 3, 9, 10, 30])
     >>> compare(swapped(["whole_batch"]), batch).flips.tolist()

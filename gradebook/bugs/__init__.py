@@ -41,10 +41,12 @@ class Swap:
 
     @property
     def correct(self) -> Stage:
+        """The stage's function in the correct engine."""
         return getattr(CORRECT, self.stage)
 
     @property
     def faulty(self) -> Stage:
+        """The stage's function in the faulty engine."""
         return getattr(self.engine, self.stage)
 
 

@@ -165,6 +165,7 @@ class Scenario(Tracked, Case):
 
     @property
     def bugs(self) -> tuple[str, ...]:
+        """The bugs of the faulty engine: `bug`, then those of `also`."""
         return (self.bug, *self.also)
 
     def table(self) -> "pd.DataFrame":
@@ -174,8 +175,14 @@ class Scenario(Tracked, Case):
     def batch(
         self, table: "pd.DataFrame | None" = None, settings: Settings | None = None
     ) -> Batch:
-        """The edited data frame of `table`, or else the file's rows, as a batch. Raises
-        GradebookError with column and row."""
+        """The edited data frame of `table`, or else the file's rows, as a batch, under
+        `settings`, by default the file's. Raises GradebookError with column and row.
+
+        >>> rows = load("partial_groups").table()
+        >>> rows.loc[10, "reward"] = "7"
+        >>> load("partial_groups").batch(rows).reward[8:].tolist()
+        [0.0, 1.0, 7.0, 100.0]
+        """
         cells = self.rows
         if table is not None:
             typed = table.astype(object).where(table.notna(), None)
@@ -184,9 +191,9 @@ class Scenario(Tracked, Case):
 
 
 def load(name_or_path: str | Path) -> Scenario:
-    """A scenario, by its name in scenarios/ or by the path of its file: a string with a
-    slash or ending in .toml. Raises GradebookError with file, key, row, expected and
-    found.
+    """The scenario `name_or_path`: a name in scenarios/, or the path of a file, which
+    is a string with a slash or ending in .toml. Raises GradebookError with file, key,
+    row, expected and found.
 
     >>> load("partial_groups").title
     'Partial groups'

@@ -7,10 +7,10 @@ fixed.
 >>> fix = Version("v2.0.0", date(2026, 7, 2))
 >>> run = Checked("1.0.4", on=date(2026, 11, 23), has_it=True, by="run")
 >>> its = dict(trainer="AReaL", report="issue 1419", seen=date(2026, 9, 16))
->>> one = Status(**its, state="fixed", fixed_in=fix, checked=[run])
->>> one.headline
+>>> record = Status(**its, state="fixed", fixed_in=fix, checked=[run])
+>>> record.headline
 'AReaL · fixed in v2.0.0'
->>> print(one.sentence)
+>>> print(record.sentence)
 Fixed in v2.0.0 (2026-07-02). Checked: 1.0.4 has it (run on 2026-11-23).
 """
 
@@ -95,6 +95,7 @@ class Status(Part):
 
     @property
     def headline(self) -> str:
+        """'AReaL · fixed in v2.0.0'."""
         return f"{self.trainer} · {self.words}"
 
     @property
@@ -127,19 +128,22 @@ class Tracked(Reported):
 
     @property
     def trainers(self) -> tuple[str, ...]:
-        return tuple(one.trainer for one in self.status)
+        """The trainers that have, or had, the bug."""
+        return tuple(record.trainer for record in self.status)
 
     @property
     def trainer(self) -> str:
+        """The trainers, joined by ", "."""
         return ", ".join(self.trainers)
 
     @property
     def is_disputed(self) -> bool:
-        return any(one.state == "disputed" for one in self.status)
+        """Somebody calls the behaviour right, in at least one trainer."""
+        return any(record.state == "disputed" for record in self.status)
 
     @property
     def standing(self) -> str:
         """'AReaL · fixed in v2.0.0', or 'slime open · miles fixed in v0.1.0'."""
         if len(self.status) == 1:
             return self.status[0].headline
-        return " · ".join(f"{one.trainer} {one.words}" for one in self.status)
+        return " · ".join(f"{record.trainer} {record.words}" for record in self.status)

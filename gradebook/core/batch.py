@@ -146,6 +146,7 @@ class Batch:
 
     @property
     def rows(self) -> int:
+        """R, the number of rows."""
         return self.reward.shape[0]
 
     @cached_property
@@ -264,6 +265,8 @@ class Batch:
         return replace(self, **absent, settings=settings)
 
     def under(self, settings: Settings) -> "Batch":
+        """The batch with other `settings`. Raises GradebookError if they ask for a
+        column that it does not have."""
         return replace(self, settings=settings)
 
 

@@ -9,10 +9,10 @@ from typing import Any, Self, TypeVar
 class GradebookError(ValueError):
     """Input that cannot be used, with its place.
 
-    `key` names the field, or the column of a log; `row` counts from 0 and
-    `line`, of a file, from 1; `file` is a path or "". `expected` and `found`
-    are short phrases for a person. `steps`, bool [S], are the steps of a batch that
-    cannot be computed, if others can.
+    `message` says what is wrong; `key` names the field, or the column of a log; `row`
+    counts from 0 and `line`, of a file, from 1; `file` is a path or "". `expected` and
+    `found` are short phrases for a person. `steps`, bool [S], are the steps of a batch
+    that cannot be computed, if others can.
 
     >>> print(GradebookError(key="reward", row=2, expected="a number"))
     key 'reward', row 2: expected a number
@@ -42,7 +42,7 @@ class GradebookError(ValueError):
         return ": ".join(filter(None, parts))
 
     def at(self, **place: Any) -> Self:
-        """The same error at another `key`, `row` or `line`."""
+        """The same error at another place: `key`, `row` or `line`."""
         return replace(self, **place)
 
     def inside(self, file: str) -> Self:

@@ -21,6 +21,23 @@ class Settings(Mapping[str, Any]):
     All statistics are taken within one training step: `batch_mean` and
     `batch_std` are of the row's step.
 
+    Rewards, and which rows count:
+
+    reward_bias, reward_scaling, reward_clip  a score is (reward + bias) * scaling, at
+                      most the clip in size; none: no clip
+    mask_no_eos       rows that did not end with EOS earn no advantage
+    min_group_size    groups with fewer rows are dropped before an engine runs
+    group_size        the rows per prompt that the trainer was configured with; none:
+                      those of the largest group
+
+    From a score to an advantage:
+
+    baseline, scale   what a score is compared with, and what divides the distance:
+                      names in gradebook.core.vocabulary
+    spread_about      a deviation is about the group's "mean", or the "baseline"
+    ddof              1 divides a variance by n - 1, 0 by n
+    lone_row          a row without siblings gets advantage 0 ("zero"), or keeps its
+                      score ("raw")
     eps_at            eps is added "after" the root of the variance, "inside"
                       it, or is the "least" deviation
     whiten_tokens     advantages are normalized a second time, over the step
@@ -65,6 +82,11 @@ class Settings(Mapping[str, Any]):
 
     The loss, token by token:
 
+    loss              how tokens are weighted (engine/loss.token_weight): dapo, bnpo,
+                      grpo or dr_grpo, which divides by `max_tokens` a row; none: the
+                      mask's width
+    accumulation      all losses but dapo are divided by so many steps too
+    beta              the weight of the KL term
     ratio             rho, of policy and anchor, by token, or sequence: the
                       exponential of the row's mean log-ratio (GSPO)
     surrogate         ppo: -min(rho A, clip(rho) A); cispo: -A logp times rho

@@ -19,6 +19,9 @@ class Engine:
     """A stage function for every stage, in the order they run. CORRECT is
     the correct one; another engine swaps a stage of it.
 
+    A stage's arguments are the batch and earlier stages' results, by name;
+    its docstring says the shape of its result.
+
     >>> def scale(batch, score, counted, group, baseline):
     ...     return torch.full_like(score, 2.0)
     >>> halved = replace(CORRECT, scale=scale)
@@ -84,7 +87,13 @@ CORRECT = Engine(
 
 @dataclass(frozen=True, eq=False)
 class Trace:
-    """Every stage's result. Without logp, nothing of the loss.
+    """Every stage's result, under the stage's name; those of the loss are None
+    without logp. The stages' docstrings say what each result is.
+
+    tokens    gives the results of the second chapter
+    slopes    gives the slopes of the stages in SLOPES
+    policy_loss, kl_loss          the two parts of each step's loss
+    policy_gradient, kl_gradient  the two parts of `gradient`
 
     A row that is not in its step (grouping.present) has NaN, false, group
     -1 and gradient 0; a step without any row left has loss 0.

@@ -32,12 +32,15 @@ KEPT = 3
 
 @dataclass(frozen=True)
 class Finding:
-    """The first step whose advantages are wrong: its number, the row that is off
-    most, counted from 0, and that row's advantage as declared and as trained.
+    """The first step whose advantages are wrong.
 
-    bug       a name from BUGS, or "" where no known bug computes the step
+    step      its number
+    row       the row that is farthest off, counted from 0
+    correct   that row's advantage as declared
+    trained   that row's advantage as logged
+    bug       a name from BUGS, or "" if no known bug computes the step
     verdict   other, suspect or none fits, as the check would say
-    sentence  what the advantages match, in words that stand alone
+    sentence  what the advantages match, in words that need no context
 
     >>> guard = Guard(declared={"estimator": "dr_grpo"}, action=str)
     >>> rows = {"prompt": [0, 0], "reward": [1.0, 3.0]}
@@ -61,7 +64,7 @@ class Finding:
 
 
 class WrongAdvantages(RuntimeError):
-    """Raised by a guard whose action is "raise". `finding` has the facts.
+    """Raised by a guard whose action is "raise". `finding` is the Finding.
 
     >>> guard = Guard(declared={"estimator": "dr_grpo"}, action="raise")
     >>> try:
@@ -84,8 +87,8 @@ class Guard:
     action    "warn"; "raise" a WrongAdvantages; or a function that is
               called with the Finding. The last two need `declared`
 
-    `finding` is what was found, None so far. Where statistics of the whole
-    batch are declared, hand over the rows of all ranks. Raises
+    `finding` is the Finding; None until a step is wrong. If statistics of the
+    whole batch are declared, hand over the rows of all ranks. Raises
     GradebookError for a bad argument here; a bad argument of `step` is
     raised with the action "raise", else it is warned of once.
 
@@ -113,8 +116,9 @@ class Guard:
         self._warned = False
 
     def step(self, step: int, **columns: Any) -> Finding | None:
-        """Judges one step's rows: the arguments of `Recorder.step`. What was
-        found, at this step or before; None so far."""
+        """Judges the rows of training step `step`. `columns` are those of
+        `Recorder.step`. Returns the Finding of this step or an earlier one; None if
+        every step so far is right."""
         if self.finding is not None:
             return self.finding
         try:

@@ -72,6 +72,7 @@ class RecordedStep:
 
     @property
     def rows(self) -> int:
+        """R, the number of rows."""
         return len(self.columns["reward"])
 
 
@@ -83,14 +84,14 @@ class Recorder(AbstractContextManager["Recorder"]):
               gradebook.Settings, or {"estimator": ...}
     rank      this process's number, 0 ..; ranks is how many there are. The
               check judges a step when every rank's part is there
-    prompts   "global" where a prompt has one label on every rank; "per
-              rank" where each rank numbers its own
-    strict    raise an error where something goes wrong. Otherwise training
+    prompts   "global" if a prompt has one label on every rank; "per
+              rank" if each rank numbers its own
+    strict    raise an error if something goes wrong. Otherwise training
               goes on: the recorder warns once, and writes what went wrong
               into the folder (problems-rank00000.txt)
 
-    A resumed run may record into the same folder: where it repeats a step, the
-    later rows count. Raises GradebookError for a bad argument here, strict or not.
+    A resumed run may record into the same folder: if it repeats a step, the later
+    rows count. Raises GradebookError for a bad argument here, strict or not.
 
     >>> from tempfile import TemporaryDirectory
     >>> rows = {"prompt": [0, 0], "reward": [1.0, 3.0]}
@@ -132,11 +133,11 @@ class Recorder(AbstractContextManager["Recorder"]):
         self._closed = False
 
     def step(self, step: int, **columns: Any) -> None:
-        """Writes one step's rows: tensors of any device and float type, arrays or
-        lists.
+        """Writes the rows of training step `step`. `columns` are tensors of any device
+        and float type, arrays or lists.
 
         prompt, rollout, text  [R] labels: whole numbers or strings
-        reward     [R] numbers; NaN or None where nothing scored the row
+        reward     [R] numbers; NaN or None for a row that nothing scored
         advantage  [R], or [R, T] with `mask`
         mask       [R, T] the response mask; or length [R] instead
         eos, scored            [R] true or false

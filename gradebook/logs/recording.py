@@ -159,8 +159,8 @@ def _field(data: bytes, table: int, number: int) -> int:
 
 
 def recording(paths: Iterable[str | Path | Source] | str | Path) -> Recording | None:
-    """The recording in these files or folders; None where there is none. Raises
-    GradebookError where files declare different settings, or one is compressed.
+    """The recording in the files or folders `paths`; None if they have none. Raises
+    GradebookError if files declare different settings, or one is compressed.
 
     >>> import gradebook
     >>> from tempfile import TemporaryDirectory

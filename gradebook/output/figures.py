@@ -188,6 +188,8 @@ def _marks(
 
 @dataclass(frozen=True, eq=False)
 class Shown(Comparison):
+    """A comparison that a notebook shows as a verdict, a picture and a table."""
+
     def _repr_html_(self) -> str:
         rows, stages = first_rows(telling(self)), []
         for stage in ROW_STAGES:

@@ -201,8 +201,8 @@ def _float_type(computation: Computation, answers: Sequence[Answer]) -> str:
 
 
 def bugs_of(computation: Computation, answers: Sequence[Answer]) -> list[str]:
-    """The bugs that explain all of these answers; none if the computation explains
-    them.
+    """The bugs that explain all of these answers. If the computation explains them,
+    only rounding bugs with evidence of their own are named.
 
     A function may have a bug that rounds beside another one: the rows that a rounding
     bug alone explains have its own evidence, and no other bug needs to explain them.

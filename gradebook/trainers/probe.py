@@ -338,6 +338,11 @@ def sandbox(rewards: Rewards, settings: Settings, bug: str = "") -> str:
 
 
 def line(groups: Rewards, form: str) -> str:
+    """Groups as text, each number in the format `form`.
+
+    >>> line([[1, None], [0.5, 2]], "g")
+    '1 missing | 0.5 2'
+    """
     return " | ".join(
         " ".join("missing" if x is None else f"{x:{form}}" for x in group)
         for group in groups
@@ -349,10 +354,14 @@ def laws(
     expected: Mapping[str, str] | None = None,
     declared: Mapping[str, Any] | None = None,
 ) -> "list[ParameterSet]":
-    """The laws as pytest parameters, for any function from rewards to
-    advantages: call one, and it fails if the law is broken. A law in `expected` must be
-    broken, for the reason given there. Raises GradebookError for a law that does not
-    exist.
+    """The laws as pytest parameters, for any function from rewards to advantages: call
+    one, and it fails if the law is broken.
+
+    function  takes rewards by prompt and returns advantages, as in `probe`
+    expected  law -> reason: the law must be broken, for this reason
+    declared  what the function should compute, as in `probe`
+
+    Raises GradebookError for a law that does not exist.
 
         @pytest.mark.parametrize("law", gradebook.laws(advantages, expected={
             "flat": "float32 rounding over eps 1e-6"}))
