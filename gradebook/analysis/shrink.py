@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import chain
 
-from gradebook.analysis.comparison import Comparison, compared
+import torch
+
+from gradebook.analysis.comparison import Comparison, compared, push
 from gradebook.cases.state import State
 from gradebook.cases.table import LISTS
 from gradebook.core.columns import as_text, number, parts
@@ -53,19 +55,26 @@ def shrink(state: State) -> Iterator[State]:
 def way(comparison: Comparison, row: int) -> tuple[object, ...] | None:
     """How a row shows the bug: the signs of both advantages, whether the faulty one
     explodes or is the larger, and whether the row is compared with another one. If the
-    advantages agree, whether each engine has a gradient. None if everything agrees."""
+    advantages agree, the same of the token whose pushes are furthest apart. None if
+    everything agrees."""
     traces = comparison.correct, comparison.faulty
-    correct, faulty = (float(trace.advantage[row]) for trace in traces)
     group = comparison.correct.group
     company = int(((group == group[row]) & comparison.correct.counted).sum()) > 1
     if bool(comparison.differs("advantage")[row]):
-        signs = [(x > DUST) - (x < -DUST) for x in (correct, faulty)]
-        explodes = not abs(faulty) <= EXPLOSION * max(1.0, abs(correct))
-        return *signs, explodes, abs(faulty) > abs(correct), company
-    if not bool(comparison.differs("gradient")[row]):
+        correct, faulty = (float(trace.advantage[row]) for trace in traces)
+        return *_contrast(correct, faulty), company
+    of_tokens = ("token_advantage", "gradient")
+    if not any(bool(comparison.differs(name)[row]) for name in of_tokens):
         return None
-    gradients = [t.gradient[row] for t in traces if t.gradient is not None]
-    return *(bool((g.abs() > 1e-9).any()) for g in gradients), company
+    pushes = torch.stack([push(comparison.batch, trace)[row] for trace in traces])
+    token = int((pushes[0] - pushes[1]).abs().argmax())
+    return *_contrast(*pushes[:, token].tolist()), company
+
+
+def _contrast(correct: float, faulty: float) -> tuple[object, ...]:
+    signs = [(x > DUST) - (x < -DUST) for x in (correct, faulty)]
+    explodes = not abs(faulty) <= EXPLOSION * max(1.0, abs(correct))
+    return *signs, explodes, abs(faulty) > abs(correct)
 
 
 def fewer_rows(state: State) -> Iterator[State]:
@@ -94,7 +103,11 @@ def fewer_rows(state: State) -> Iterator[State]:
 def plainer_rows(state: State) -> Iterator[State]:
     table, width = state.table, state.table.width
     for tokens in sorted({1, width // 2, width - 1} & set(range(1, width))):
-        yield replace(state, table=table.resized(tokens))
+        token = min(state.token, tokens - 1)
+        yield replace(state, table=table.resized(tokens), token=token)
+    for place in reversed(range(width)) if width > 1 else ():
+        token = min(state.token - (state.token > place), width - 2)
+        yield replace(state, table=table.without_token(place), token=token)
     for row in range(len(table)):
         mask = table["mask"][row] if width else ()
         for tokens in sorted({1, sum(mask) - 1} & set(range(1, sum(mask) + 1))):

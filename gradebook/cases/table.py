@@ -167,6 +167,17 @@ class Table:
             columns[name] = tuple(" ".join(numbers[:width]) for numbers in typed)
         return self.of_columns(columns)
 
+    def without_token(self, token: int) -> Self:
+        """The table without one token of every row; later ones move up."""
+        last = self.width - 1
+        columns = {h: c for h, c in self.cells.items() if h != f"t{last + 1}"}
+        for t in range(token, last):
+            columns[f"t{t + 1}"] = self.cells[f"t{t + 2}"]
+        for name in [name for name in LISTS if name in columns]:
+            typed = [parts(cell) for cell in columns[name]]
+            columns[name] = tuple(" ".join(t[:token] + t[token + 1 :]) for t in typed)
+        return self.of_columns(columns)
+
     def with_every_column(self) -> Self:
         """The table with every column of a batch. A new cell has the value that the
         batch uses for a missing one."""

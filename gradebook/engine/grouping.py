@@ -50,7 +50,7 @@ def present(batch: Batch) -> Tensor:
 
 def has_tokens(batch: Batch) -> Tensor:
     """The row has at least one unmasked token. bool [R]."""
-    return batch.mask.any(-1)
+    return batch.tokens > 0
 
 
 def may_end(batch: Batch) -> Tensor:

@@ -85,8 +85,9 @@ def clipped(batch: Batch, advantage: Tensor, ratio: Tensor) -> Tensor:
     at most dual_clip * -advantage if the advantage is negative.
     float [R, T]."""
     s = batch.settings
-    held = ratio.clamp(1 - s.clip_low, 1 + s.clip_high)
-    loss = torch.maximum(-ratio * advantage, -held * advantage)
+    held = ratio.detach().clamp(1 - s.clip_low, 1 + s.clip_high)
+    is_held = held * advantage < ratio.detach() * advantage
+    loss = torch.where(is_held, held, ratio) * -advantage
     if s.dual_clip is None:
         return loss
     return torch.where(advantage < 0, loss.minimum(-s.dual_clip * advantage), loss)
@@ -104,7 +105,7 @@ def sampling_weight(batch: Batch, learns: Tensor, policy: Tensor) -> Tensor:
     float [R, T]."""
     s = batch.settings
     if s.off_policy == "none":
-        return torch.ones_like(policy)
+        return policy.new_ones(()).expand(policy.shape)
     ratio = (policy - torch.where(learns, batch.behaviour_logp, 0)).exp()
     if s.off_policy == "truncate":
         return ratio.clamp(max=s.off_policy_cap)
@@ -189,12 +190,13 @@ def summed(
 ) -> Loss:
     """Each step's sum over the tokens that learn of the policy's part and of beta
     times the KL, float [R, T], times the row's weight."""
-    weight, steps = weight.to(policy.dtype)[:, None], by_step(batch, all_rows(batch))
+    share = learns * weight.to(policy.dtype)[:, None]
+    steps = by_step(batch, all_rows(batch))
 
     def total(part: Tensor) -> Tensor:
-        return steps.sum(torch.where(learns, part * weight, 0).sum(-1))[1:]
+        return steps.sum((part * share).sum(-1))[1:]
 
     sum_of_policy = total(policy)
     if kl is None:
         return Loss(sum_of_policy, torch.zeros_like(sum_of_policy))
-    return Loss(sum_of_policy, total(batch.settings.beta * kl))
+    return Loss(sum_of_policy, batch.settings.beta * total(kl))

@@ -204,12 +204,12 @@ def _tokens(
 
 
 def _with_loss(engine: Engine, batch: Batch, trace: Trace) -> Trace:
-    policy = batch.logp.detach().clone().requires_grad_()
     beta, kl = batch.settings.beta, None
+    learns = engine.learns(batch, trace.trained)
+    advantage = torch.where(learns, trace.token_advantage, 0)
+    logp = torch.where(learns, batch.logp, 0).requires_grad_()
+    slope = partial(_slope, logp, learns)
     with torch.enable_grad():
-        learns = engine.learns(batch, trace.trained)
-        logp = torch.where(learns, policy, 0)
-        advantage = torch.where(learns, trace.token_advantage, 0)
         log_ratio = engine.log_ratio(batch, learns, logp)
         surrogate = engine.surrogate(batch, advantage, log_ratio, logp)
         off_policy = engine.off_policy(batch, learns, logp)
@@ -217,7 +217,7 @@ def _with_loss(engine: Engine, batch: Batch, trace: Trace) -> Trace:
             kl = engine.kl(batch, learns, logp)
         weight = engine.weight(batch, learns)
         parts = loss.summed(batch, learns, surrogate * off_policy, kl, weight)
-        gradients = [_slope(part, policy) for part in parts]
+        gradients = [slope(part) for part in parts]
     of_policy, of_kl = (part.detach() for part in parts)
     stages = {"log_ratio": log_ratio, "surrogate": surrogate, "off_policy": off_policy}
     stages |= {} if kl is None else {"kl": kl}
@@ -234,15 +234,16 @@ def _with_loss(engine: Engine, batch: Batch, trace: Trace) -> Trace:
         kl_loss=of_kl,
         policy_gradient=gradients[0],
         kl_gradient=gradients[1],
-        slopes=cache(lambda: {n: _slope(v, policy) for n, v in stages.items()}),
+        slopes=cache(lambda: {name: slope(v) for name, v in stages.items()}),
     )
 
 
-def _slope(values: Tensor, logp: Tensor) -> Tensor:
-    """d sum of the values / d logp. float [R, T]."""
+def _slope(logp: Tensor, learns: Tensor, values: Tensor) -> Tensor:
+    """d sum of the values / d logp at the tokens that learn, else 0. float [R, T]."""
     if not values.requires_grad:
-        return torch.zeros_like(logp)
-    return torch.autograd.grad(values.sum(), logp, retain_graph=True)[0]
+        return torch.zeros_like(learns, dtype=logp.dtype)
+    slope = torch.autograd.grad(values.sum(), logp, retain_graph=True)[0]
+    return torch.where(learns, slope, 0)
 
 
 GRADIENTS = ("policy_gradient", "kl_gradient")

@@ -4,7 +4,7 @@ import random
 from dataclasses import replace
 
 import pytest
-from one_a_stage import SHIPPED
+from one_a_stage import BY_STAGE
 from output.typed import edited, opened
 
 import gradebook
@@ -86,9 +86,26 @@ def test_a_batch_that_hides_the_bug_yields_nothing(name):
     assert compared(opened(name)).agree == ([*shrink(opened(name))] == [])
 
 
-@pytest.mark.parametrize("seed", range(6))
-def test_every_reduction_is_smaller_or_rounder_and_shows_the_bug_in_the_same_way(seed):
-    state = edited(seed, SHIPPED[7 * seed % len(SHIPPED)])
+def test_text_of_a_tool_keeps_its_place_between_two_tokens():
+    # The row's tokens: the model's, the tool's, the model's. The faulty return
+    # stops at the tool's, so the first token gets none of the reward.
+    state = last("tool_wall")
+    assert len(state.table) == 2 and state.table.width == 3
+    assert [state.table[f"t{t}"][state.row] for t in (1, 2, 3)] == [True, False, True]
+    comparison = compared(state)
+    assert comparison.correct.token_advantage[state.row, 0] > 0
+    assert comparison.faulty.token_advantage[state.row, 0] < 0
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        bug if bug in BY_STAGE.values() else pytest.param(bug, marks=pytest.mark.long)
+        for bug in gradebook.BUGS
+    ],
+)
+def test_every_reduction_is_smaller_or_rounder_and_shows_the_bug_in_the_same_way(name):
+    state = edited(0, name)
     before, wanted, steps = state, None, [*shrink(state)]
     for step in steps:
         assert size(step) <= size(before)

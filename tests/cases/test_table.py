@@ -155,6 +155,13 @@ def test_a_wider_batch_has_a_log_probability_for_its_new_tokens():
     assert two.resized(1)["logp"] == ("-1", "-3")
 
 
+def test_a_token_that_is_taken_out_moves_the_later_ones_up():
+    cells = {"t1": [True, True], "t2": [True, False], "t3": [False, True]}
+    without = table(**cells, logp=["-1 -2 -3", "-4; -5; -6"]).without_token(1)
+    assert without["mask"] == ((True, False), (True, True))
+    assert without["logp"] == ("-1 -3", "-4 -6")
+
+
 def test_what_a_missing_column_says_follows_its_neighbour():
     wide = table(steps=["3", "4"]).with_every_column()
     assert wide["kept_steps"] == ("3", "4")

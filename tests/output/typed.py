@@ -83,7 +83,7 @@ def edited(seed, bug, rows=14, settings=0):
             for name in table.headers:
                 cells[row, name] = random_cell(chance, table, row, name)
             if cells[row, "prompt"] == "A":
-                cells[row, "reward"] = "1"
+                cells[row, "reward"] = state.table["reward"][0]
         names = chance.sample([*SETTINGS], settings)
         changes = {name: chance.choice(SETTINGS[name]) for name in names}
         new = replace(
