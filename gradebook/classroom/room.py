@@ -4,11 +4,13 @@ Rooms live in a database (`store`), so they survive their server, and several
 servers share them. A browser goes by its seat, a random token. Methods are thread-safe.
 """
 
+import math
 import secrets
 import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from threading import Lock
 from typing import Any
 
 from sqlalchemy import delete, func, select, update
@@ -39,6 +41,8 @@ IDLE = 2 * 3600.0
 """Seconds after which a silent room may be deleted from a full server."""
 SHARED = 0.25
 """Seconds for which one read of a room serves all who ask for it."""
+READERS = 64
+"""Locks of which each room has one: whoever waits for a room's read shares it."""
 
 
 class Rooms:
@@ -53,16 +57,23 @@ class Rooms:
         self._begin = self.database.begin
         self._known: dict[str, tuple[float, Room]] = {}
         self._wrote: Counter[str] = Counter()
+        self._reading = [Lock() for _ in range(READERS)]
 
     # Everybody
 
     def read(self, code: str) -> Room | None:
         """The current room; None if it is not open. It may be SHARED
         seconds old; apart from when seats were heard of, it is never older than
-        what this server wrote."""
-        now, wrote = time.time(), self._wrote[code]
-        since, room = self._known.get(code, (now - SHARED, None))
-        if not 0 <= now - since < SHARED:
+        what this server wrote.
+
+        A class asks at one moment, and a room of 300 seats is long to read. So one
+        reads it, and the others wait for that."""
+        if room := self._fresh(code):
+            return room
+        with self._reading[hash(code) % READERS]:
+            if room := self._fresh(code):
+                return room
+            now, wrote = time.time(), self._wrote[code]
             with self._begin() as database:
                 room = database.get(Room, code, options=[selectinload(Room.seats)])
             if room is None:
@@ -70,6 +81,15 @@ class Rooms:
             elif wrote == self._wrote[code]:
                 self._known[code] = now, room
         return room
+
+    def known(self, code: str) -> Room | None:
+        """The room as this server read it last; None if it did not. Asks no database,
+        so that an edit never waits for one."""
+        return self._known.get(code, (0.0, None))[1]
+
+    def _fresh(self, code: str) -> Room | None:
+        since, room = self._known.get(code, (-math.inf, None))
+        return room if 0 <= time.time() - since < SHARED else None
 
     def room_of(self, seat: str) -> str:
         """The room that this browser leads or has joined, the last one of
@@ -206,9 +226,12 @@ class Rooms:
 
     def sweep(self) -> None:
         """Deletes the rooms that nobody used for KEPT seconds."""
-        silent = Room.touched < time.time() - KEPT
+        silent = time.time() - KEPT
         with self._begin() as database:
-            database.execute(delete(Room).where(silent))
+            database.execute(delete(Room).where(Room.touched < silent))
+        for code, (_, room) in [*self._known.items()]:
+            if room.touched < silent:
+                self._known.pop(code, None)
 
     # Inside
 
@@ -218,7 +241,8 @@ class Rooms:
         with self._begin() as database:
             yield database, _locked(database, code)
         self._wrote[code] += 1
-        self._known.pop(code, None)
+        if room := self.known(code):
+            self._known[code] = -math.inf, room
 
     @contextmanager
     def _led(self, code: str, lead: str) -> Iterator[tuple[Session, Room]]:

@@ -159,11 +159,13 @@ NOBODY = Seat(leads=False, heard=0.0, question="", follows=True, votes={})
 
 
 PATIENCE = 5
-"""Seconds that a database has to connect, to answer a statement, to give a lock or a
-connection. One that needs longer is away."""
+"""Seconds that a database has to connect, to end some transaction of this server, and
+to give SQLite's lock. One that needs longer is away."""
 QUEUE = 4 * PATIENCE
-"""Seconds to wait for SQLite's one connection: longer than PATIENCE, since many wait
-in turn. How long a full class waits was not measured."""
+"""Seconds to wait for a connection, and for a lock or an answer of a database that
+answers others meanwhile: longer than PATIENCE, since the votes of a class are written
+one after the other. 60 votes at once took 6 s on a machine with other work, so that
+votes met a database that was called away."""
 AGAIN = 1.0
 """Seconds until a database that is away is tried again."""
 CONNECTIONS, MORE_CONNECTIONS = 16, 10
@@ -194,8 +196,10 @@ class Database:
         self._engine: sql.Engine | None = None
         self._is_open = self.is_away = False
         self._ended, self._trying = threading.Event(), 0
-        # Transactions that are under way, and when each began; raw connections.
+        # Transactions that are under way, and when each began; when the last one that
+        # succeeded ended; raw connections.
         self._begun: dict[object, float] = {}
+        self._answered = 0.0
         self._raw: set[Any] = set()
 
     @property
@@ -203,6 +207,7 @@ class Database:
         if self._engine is None:
             engine = self._engine = _engine(self._url)
             sql.event.listen(engine, "checkout", self._given)
+            sql.event.listen(engine, "do_connect", self._given)
             if engine.dialect.name == "postgresql":
                 sql.event.listen(engine, "connect", lambda c, _: self._raw.add(c))
                 sql.event.listen(engine, "close", lambda c, _: self._raw.discard(c))
@@ -225,6 +230,7 @@ class Database:
                 begun = sessionmaker(self.engine, expire_on_commit=False).begin()
                 with begun as session:
                     yield session
+                self._answered = time.monotonic()
         except FAILURES as error:
             self._lost(error)
             raise Away from None
@@ -294,10 +300,13 @@ class Database:
 
     def _watch(self) -> None:
         """Cuts the connections of a database that hangs: its kernel still takes what
-        is sent, so that no timeout of the connection comes true."""
+        is sent, so that no timeout of the connection comes true. One that answers
+        others does not hang: who waits for it waits in a queue."""
         while not self._ended.wait(AGAIN / 2):
-            since = min([*self._begun.values()], default=math.inf)
-            if time.monotonic() - since > PATIENCE:
+            begun = min([*self._begun.values()], default=math.inf)
+            if time.monotonic() - max(begun, self._answered) > PATIENCE:
+                # Away first: who is cut off must not connect again, and wait again.
+                self._lost(Unusable(f"no answer for {PATIENCE} s"))
                 for connection in [*self._raw]:
                     with suppress(Exception):  # as varied as what hangs
                         cut = socket.socket(fileno=os.dup(connection.fileno()))
@@ -322,19 +331,19 @@ def _engine(url: str) -> sql.Engine:
             engine, "begin", lambda c: c.exec_driver_sql("BEGIN IMMEDIATE")
         )
         return engine
-    thousandths = 1000 * PATIENCE
+    thousandths = 1000 * QUEUE
     return sql.create_engine(
         url,
         pool_size=CONNECTIONS,
         max_overflow=MORE_CONNECTIONS,
-        pool_timeout=PATIENCE,
+        pool_timeout=QUEUE,
         pool_pre_ping=True,
         connect_args={
             "connect_timeout": PATIENCE,
-            "tcp_user_timeout": thousandths,
+            "tcp_user_timeout": 1000 * PATIENCE,
             "options": f"-c statement_timeout={thousandths}"
             f" -c lock_timeout={thousandths}"
-            f" -c idle_in_transaction_session_timeout={12 * thousandths}",
+            f" -c idle_in_transaction_session_timeout={3 * thousandths}",
         },
     )
 

@@ -4,7 +4,9 @@ cookies that a browser would keep."""
 from __future__ import annotations
 
 import asyncio
+import json
 import re
+from typing import Any
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
@@ -23,10 +25,12 @@ class Learner:
         self.texts: list[str] = []
         self.buttons: dict[str, str] = {}
         self.socket: ClientConnection | None = None
+        self.came = 0
 
     async def come(self) -> None:
         """Loads the page and opens its session, like a reload."""
         await self.leave()
+        self.came += 1
         if not self.cookies:
             await asyncio.to_thread(self._load)
         self.socket = await connect(
@@ -88,3 +92,49 @@ class Learner:
                 self.texts.append(getattr(element, kind).body)
             elif kind == "button":
                 self.buttons[element.button.id.split("-", 2)[2]] = element.button.id
+            self._note(kind, element)
+
+    def _note(self, kind: str | None, element: Any) -> None:
+        """Takes in another element of the page."""
+        if kind == "exception":
+            raise AssertionError(element.exception.message)
+
+
+class Follower(Learner):
+    """One that asks for the room's news, as the page's own program (news.js) does."""
+
+    def __init__(self, address: str, page: str, query: str) -> None:
+        super().__init__(address, page, query)
+        self.news: dict[str, Any] = {}
+
+    async def hear(self) -> None:
+        """Waits until the news are not those with which the page was drawn, and has
+        the page drawn again."""
+        have, known = self.news["have"], self.news["draw"]
+        while True:
+            status, now = await asyncio.to_thread(self._asked, have)
+            if status == 200 and (now["draw"] != known or not have):
+                break
+            # Away, or counts alone; once it is back the page is drawn in any case.
+            have = "" if status != 200 else now["have"]
+            await asyncio.sleep(1 if status != 200 else 0)
+        message = BackMsg()
+        state = message.rerun_script.widget_states.widgets.add(id=self.news["id"])
+        state.json_value = json.dumps({"draw": now["draw"]})
+        await self._run(message)
+
+    def _asked(self, have: str) -> tuple[int, dict[str, Any]]:
+        path = f"{self.address}{self.news['asked']}&have={have}"
+        asked = Request(path, headers={"Cookie": self._cookie()})
+        try:
+            with urlopen(asked, timeout=PATIENCE) as answer:
+                return answer.status, json.load(answer)
+        except HTTPError as error:
+            with error:
+                return error.code, {}
+
+    def _note(self, kind: str | None, element: Any) -> None:
+        super()._note(kind, element)
+        component = element.bidi_component
+        if component.component_name == "gradebook_room_news":
+            self.news = json.loads(component.json)[0] | {"id": component.id}

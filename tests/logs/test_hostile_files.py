@@ -45,8 +45,8 @@ FILES = {
     "quoted_header": (10**6, "expected at most 512 columns, found 1000001"),
     "short_rows": (300_000, "short.csv, line 3: expected 4 cells, found 3"),
     "wrong_cells": (300_000, "words.csv, line 3, column reward: expected a number"),
-    "empty_lists": (300_000, "expected one JSON object a line, found none at first"),
-    "scalar_lines": (300_000, "line 2: expected a JSON object, found 1"),
+    "empty_lists": (300_000, "one JSON object a line, found 300,001 others, the first"),
+    "scalar_lines": (300_000, "found 300,000 others, the first on line 2"),
     "repeated_string": (60_000, "all advantages are 0"),
     "repeated_list": (60_000, "at most 67,108,864 bytes when it is decoded"),
     "compressed_recording": (10**7, "what a recorder wrote, found compressed buffers"),
@@ -78,5 +78,5 @@ def test_a_hostile_file_ends_in_a_sentence_and_takes_little_memory(name, checked
 
 
 def test_broken_rows_are_named_up_to_a_hundred_and_all_are_counted(checked):
-    for name in ("short_rows", "wrong_cells", "scalar_lines"):
+    for name in ("short_rows", "wrong_cells"):
         assert checked[name][0].startswith("100 of 300000 named")

@@ -259,9 +259,12 @@ def _json(source: Source, choose: Choose) -> tuple[pd.DataFrame, Broken]:
         value = [dict(zip(names, r)) if isinstance(r, list) else r for r in rows]
     if isinstance(value, list):
         lines = dict(enumerate(value, 1))
+        _mostly_objects(lines, [type(row) is dict for row in value])
     else:
-        texts = enumerate(data.split(b"\n"), 1)
-        lines = {line: _parsed(text) for line, text in texts if text.strip()}
+        texts = dict(enumerate(map(bytes.strip, data.split(b"\n")), 1))
+        texts = {line: text for line, text in texts.items() if text}
+        _mostly_objects(texts, [text[:1] == b"{" for text in texts.values()])
+        lines = {line: _parsed(text) for line, text in texts.items()}
     nothing: dict[str, Any] = {}  # one, for all lines that are no object
     objects = [row if isinstance(row, dict) else nothing for row in lines.values()]
     names = [*dict.fromkeys(key for row in objects[:LOOK] for key in row)]
@@ -277,6 +280,15 @@ def _json(source: Source, choose: Choose) -> tuple[pd.DataFrame, Broken]:
     look = pd.DataFrame(objects[:LOOK], columns=names, dtype=object)
     used = choose(names, _of_numbers(look)).used
     return pd.DataFrame(objects, [*lines], used, dtype=object), bad
+
+
+def _mostly_objects(lines: Iterable[int], are_objects: Sequence[bool]) -> None:
+    """Raises GradebookError where most lines hold no object. To look at each of a
+    million such lines takes half a minute, and it is no log."""
+    others = [line for line, is_one in zip(lines, are_objects) if not is_one]
+    if 2 * len(others) > len(are_objects):
+        found = f"{len(others):,} others, the first on line {others[0]}"
+        raise GradebookError(expected="one JSON object a line", found=found)
 
 
 def _parsed(text: bytes) -> Any:

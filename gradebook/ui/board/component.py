@@ -22,9 +22,11 @@ it has a lock (cases/draft.py), and the endpoint is guarded like an upload
 (ui/security.py).
 """
 
+import asyncio
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -50,6 +52,10 @@ MOST_EDITS = 200
 way."""
 OPEN: WeakValueDictionary[str, Draft] = WeakValueDictionary()
 """The drafts on boards, by epoch, while their sessions live."""
+MOST_THREADS = 4
+EDITING = ThreadPoolExecutor(MOST_THREADS, "edits")
+"""Edits have threads of their own, which wait for no file, page or database. They are
+few: threads that share an interpreter take turns, and finish together and late."""
 
 
 def board(
@@ -168,7 +174,8 @@ async def answer(request: Request) -> Response:
     edits = message.get("edits") if isinstance(message, dict) else None
     if isinstance(edits, list) and len(edits) > MOST_EDITS:
         return PlainTextResponse(f"at most {MOST_EDITS} edits", 413)
-    return JSONResponse(await run_in_threadpool(taken, draft, message))
+    in_turn = asyncio.get_running_loop().run_in_executor
+    return JSONResponse(await in_turn(EDITING, taken, draft, message))
 
 
 def picture(draft: Draft, kind: str, covered: bool, **changes: Any) -> None:

@@ -22,6 +22,7 @@ from gradebook.ui.parts.drafts import Draft
 from gradebook.ui.parts.widget import shortcuts, showing
 from gradebook.ui.rooms import bar as room
 from gradebook.ui.rooms import seat
+from gradebook.ui.server import turn
 
 
 def bug_page(name: str) -> None:
@@ -88,7 +89,7 @@ def rest(draft: Draft[Scenario], covered: bool, *places: DeltaGenerator) -> None
     settings, the opened stage and the formulas. Every element here makes each edit
     slower; elements that edits do not change are outside."""
     name, (settings, stage, formulas) = draft.scenario.bug, places
-    with draft.lock:
+    with turn(), draft.lock:
         if not covered:
             label, key = "Settings", f"settings-{name}"
             menu = settings.popover(label, key=key, type="tertiary", on_change="rerun")
@@ -177,7 +178,7 @@ def lesson(draft: Draft[Scenario]) -> None:
     def note() -> None:
         """The lead's reveal, as the learner's answer; a challenge that is solved."""
         if learns and progress.covered(name):
-            led = seat.look(code)
+            led = seat.rooms().known(code)  # an edit waits for no database
             if led and name in led.revealed:
                 vote = led.seat(me).votes.get(name, drafts.SKIPPED)
                 progress.answer(name, vote)

@@ -61,6 +61,10 @@ def read(query: Mapping[str, str]) -> Quiz:
 def bug_or_not() -> None:
     bar.follow(PAGE)
     st.title("Bug or not?", anchor=False)
+    if seat.cut_off():  # played alone, the game would show the room's answers
+        bar.about("")
+        st.markdown("The room's game waits. To play alone, leave the room.")
+        return
     room, leads = seat.here() if seat.learning() else None, seat.leads()
     led = room.position if room else None
     if led and led.page == PAGE:  # the lead's game and round

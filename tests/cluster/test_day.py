@@ -1,0 +1,252 @@
+"""A day in the life of a class: twenty learners vote while the rooms' database is
+locked, stopped, hung, full and restored in turn, on SQLite and on PostgreSQL.
+
+Nobody reloads: each keeps the session with which it came, and asks for the news as the
+page's own program does. After each fault the votes in the database are compared with
+those that were acknowledged.
+"""
+
+import asyncio
+import itertools
+import os
+import resource
+import signal
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+from urllib.parse import urlencode
+from urllib.request import urlopen
+
+import pytest
+from cluster.learner import Follower
+from cluster.test_servers import (
+    PAGE,
+    ROOT,
+    SEED,
+    free_port,
+    postgresql,
+    program,
+    wait_for,
+)
+from sqlalchemy import create_engine, text
+
+from gradebook.cases.reports import CHOICES
+from gradebook.classroom.away import AWAY
+from gradebook.classroom.room import Rooms
+
+LEARNERS = 20
+QUESTION = f"report-{SEED}-0"
+pytestmark = pytest.mark.long
+
+
+@contextmanager
+def app(url, log):
+    """The app on a free port with this database: its address, and its process."""
+    port = free_port()
+    options = f"--server.port={port}", "--server.address=127.0.0.1"
+    command = [sys.executable, "-m", "streamlit", "run", "app.py", *options]
+    given = {"cwd": ROOT, "env": os.environ | {"GRADEBOOK_DATABASE_URL": url}}
+    with log.open("w") as said:
+        process = subprocess.Popen(
+            [*command, "--server.headless=true"], stdout=said, stderr=said, **given
+        )
+    try:
+        address = f"http://127.0.0.1:{port}"
+        wait_for(urlopen, f"{address}/_stcore/health")
+        yield address, process
+    finally:
+        process.kill()
+        process.wait()
+
+
+@contextmanager
+def no_room_to_write(*processes):
+    """No file of these processes grows any more, as on a full disk."""
+    before = [resource.prlimit(p, resource.RLIMIT_FSIZE) for p in processes]
+    for process, (_, most) in zip(processes, before):
+        resource.prlimit(process, resource.RLIMIT_FSIZE, (1, most))
+    try:
+        yield
+    finally:
+        for process, limit in zip(processes, before):
+            with suppress(ProcessLookupError):  # the fault ended it
+                resource.prlimit(process, resource.RLIMIT_FSIZE, limit)
+
+
+class Sqlite:
+    """A database in a file, and what can happen to it."""
+
+    def __init__(self, folder):
+        self.file = folder / "rooms.db"
+        self.url = f"sqlite:///{self.file}"
+        self.faults = {"locked": self.locked, "full": self.full}
+
+    @contextmanager
+    def locked(self, _):
+        with closing(sqlite3.connect(self.file, isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            yield
+            other.execute("ROLLBACK")
+
+    def full(self, server):
+        return no_room_to_write(server)
+
+    def close(self):
+        pass
+
+
+class Postgresql:
+    """A PostgreSQL of its own, and what can happen to it."""
+
+    def __init__(self, folder):
+        self.folder, self.context = folder, postgresql(folder)
+        self.url = self.context.__enter__()
+        self.again = []
+        names = "locked", "stopped", "hung", "full"
+        self.faults = {name: getattr(self, name) for name in names}
+
+    @property
+    def processes(self):
+        """Its main process, and those that it has started."""
+        main = int((self.folder / "data" / "postmaster.pid").read_text().split()[0])
+        children = Path(f"/proc/{main}/task/{main}/children").read_text()
+        return [main, *map(int, children.split())]
+
+    @contextmanager
+    def locked(self, _):
+        engine = create_engine(self.url)
+        with engine.connect() as other:
+            other.execute(text("LOCK TABLE rooms, seats IN ACCESS EXCLUSIVE MODE"))
+            yield
+        engine.dispose()
+
+    @contextmanager
+    def stopped(self, _):
+        self.control("stop", "-m", "immediate")
+        yield
+        self.control("start", "-w")
+
+    @contextmanager
+    def hung(self, _):
+        stopped = self.processes
+        for process in stopped:
+            os.kill(process, signal.SIGSTOP)
+        yield
+        for process in stopped:
+            os.kill(process, signal.SIGCONT)
+
+    @contextmanager
+    def full(self, _):
+        """It cannot write its log, and ends by itself."""
+        with no_room_to_write(*self.processes):
+            yield
+        self.control("stop", "-m", "immediate", check=False)
+        self.control("start", "-w")
+
+    def control(self, *command, check=True):
+        user = {"user": "postgres", "group": "postgres"} if os.geteuid() == 0 else {}
+        data, port = self.folder / "data", self.url.rpartition(":")[2].split("/")[0]
+        options = f"-p {port} -k {self.folder} -h 127.0.0.1"
+        run = [program("pg_ctl"), *command, "-D", data, "-o", options]
+        run += ["-l", self.folder / "restarts"]
+        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        subprocess.run([*map(str, run)], check=check, cwd=self.folder, **user, **quiet)
+
+    def close(self):
+        self.control("stop", "-m", "immediate", check=False)
+        with pytest.MonkeyPatch.context() as patch:  # the first one may be gone
+            patch.setattr(subprocess.Popen, "send_signal", lambda *_: None)
+            self.context.__exit__(None, None, None)
+
+
+@pytest.fixture(params=[Sqlite, Postgresql])
+def database(request, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("database")
+    for part in (folder, *folder.parents[:2]):
+        part.chmod(0o755)
+    database = request.param(folder)
+    yield database
+    database.close()
+
+
+class Day:
+    """The learners, and what of their votes was acknowledged."""
+
+    def __init__(self, address, query):
+        self.learners = [Follower(address, PAGE, query) for _ in range(LEARNERS)]
+        self.acknowledged = {}
+        self.turn = itertools.count()
+
+    async def vote(self, learner, choice):
+        """One press. Whether it was acknowledged."""
+        await learner.press(f"quiz-{choice}")
+        said = "\n".join(learner.texts)
+        done = f"You said **{CHOICES[choice]}**" in said and AWAY not in said
+        if done:
+            self.acknowledged[learner] = choice
+        return done
+
+    async def try_once(self):
+        """Everybody votes once, whatever comes of it."""
+        by = next(self.turn)
+        can = [one for one in self.learners if "quiz-0" in one.buttons]
+        done = await asyncio.gather(
+            *(self.vote(one, (n + by) % 2) for n, one in enumerate(can))
+        )
+        return sum(done)
+
+    async def vote_until_done(self):
+        by = next(self.turn)
+
+        async def until(n, learner):
+            while not (
+                "quiz-0" in learner.buttons and await self.vote(learner, (n + by) % 2)
+            ):
+                await learner.hear()
+
+        await asyncio.gather(*(until(*one) for one in enumerate(self.learners)))
+
+    def compare(self, rooms, code):
+        room = rooms.read(code)
+        votes = {
+            learner: room.seat(learner.cookies["gradebook-seat"]).votes.get(QUESTION)
+            for learner in self.learners
+        }
+        assert votes == self.acknowledged
+        assert room.counts[QUESTION].total() == LEARNERS
+
+
+def test_no_acknowledged_vote_is_lost_whatever_happens_to_the_database(
+    database, tmp_path
+):
+    log = tmp_path / "server.log"
+    rooms = Rooms(database.url)
+    code = rooms.open("lead")
+    rooms.move(code, "lead", PAGE, QUESTION, f"seed={SEED}")
+    query = urlencode({"room": f"{code}.{rooms.read(code).token}"})
+    rooms.database.close()
+
+    async def day(address, server):
+        day = Day(address, query)
+        await asyncio.gather(*(learner.come() for learner in day.learners))
+        await day.vote_until_done()
+        for name, fault in database.faults.items():
+            with fault(server.pid):
+                refused = LEARNERS - await day.try_once()
+                # The pages say so, and go on.
+                assert refused == LEARNERS, name
+                assert await day.try_once() == 0, name
+            await day.vote_until_done()
+            checked = Rooms(database.url)
+            day.compare(checked, code)
+            checked.database.close()
+            print(f"{name}: {LEARNERS} votes are those that were acknowledged")
+        assert all(learner.came == 1 for learner in day.learners), "somebody reloaded"
+        await asyncio.gather(*(learner.leave() for learner in day.learners))
+
+    with app(database.url, log) as (address, server):
+        asyncio.run(day(address, server))
+    assert "Traceback" not in log.read_text()
+    assert "The rooms' database is away" in log.read_text()
