@@ -19,6 +19,8 @@ from starlette.requests import HTTPConnection
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from gradebook.ui.idle import CONNECTIONS
+
 SEAT_COOKIE = "gradebook-seat"
 """The browser's random token in rooms. No script can read it."""
 ROUTE_COOKIE = "gradebook_route"
@@ -77,7 +79,14 @@ class Security:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
             return await self.app(scope, receive, send)
-        asked, is_socket = HTTPConnection(scope), scope["type"] == "websocket"
+        asked = HTTPConnection(scope)
+        with CONNECTIONS.asks(asked):
+            await self._answer(asked, receive, send)
+
+    async def _answer(
+        self, asked: HTTPConnection, receive: Receive, send: Send
+    ) -> None:
+        scope, is_socket = asked.scope, asked.scope["type"] == "websocket"
         refusal = self._refusal(asked)
         if refusal is not None:
             if is_socket:  # before it is accepted: an HTTP answer

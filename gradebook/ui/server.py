@@ -13,19 +13,20 @@ DeltaGenerator        (annotations) its modules could not be imported
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from threading import Semaphore, local
 from typing import Any
 
+import streamlit as st
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from gradebook.core.errors import GradebookError
+from gradebook.ui.idle import CONNECTIONS
 from gradebook.ui.program import program
 from gradebook.ui.security import own_path
 
@@ -85,37 +86,11 @@ async def lifespan(_app: Any) -> AsyncIterator[dict[str, Any]]:
             await asyncio.sleep(PAUSE)
             await asyncio.to_thread(sweep)
 
-    task = asyncio.create_task(in_the_background())
+    watches = CONNECTIONS.watch(st.get_option("server.port"))
+    tasks = [asyncio.create_task(work) for work in (in_the_background(), watches)]
     yield {}
-    task.cancel()
-
-
-PAGES_AT_A_TIME = 2
-PAGES = Semaphore(PAGES_AT_A_TIME)
-"""Pages that are drawn at a time. They share one interpreter: a hundred at once take
-longer than one after the other, and the first of them is done last. An edit's answer
-would wait for each of them."""
-PATIENCE = 20.0
-"""Seconds after which a page is drawn whatever the others do."""
-HELD = local()
-"""Whether this thread has a turn: what is drawn in a page's turn takes no other."""
-
-
-@contextmanager
-def turn() -> Iterator[None]:
-    """Waits until a bug's page, or what an edit draws of it, may be drawn. Other pages
-    have no such crowds, and may wait for a check or a training run."""
-    if getattr(HELD, "has_turn", False):
-        yield
-        return
-    came = PAGES.acquire(timeout=PATIENCE)
-    HELD.has_turn = True
-    try:
-        yield
-    finally:
-        HELD.has_turn = False
-        if came:
-            PAGES.release()
+    for task in tasks:
+        task.cancel()
 
 
 def limits() -> dict[str, str]:
@@ -124,7 +99,9 @@ def limits() -> dict[str, str]:
     from gradebook.classroom import room, store
     from gradebook.logs import worker
     from gradebook.logs.read import files
+    from gradebook.ui import idle, turns
     from gradebook.ui import security as limit
+    from gradebook.ui.board import component
     from gradebook.ui.rooms import news, seat
 
     def size(count: int) -> str:
@@ -146,9 +123,11 @@ def limits() -> dict[str, str]:
         f" {size(limit.MOST_OF_SERVER)} by all, counted as they arrive": "memory",
         f"{limit.A_PART:g} s without a byte, {limit.A_BODY:g} s for a body,"
         f" {limit.AN_UPLOAD:g} s for an upload": "connections and memory",
+        f"{idle.SILENT:g} s without a request on an open connection": "connections",
         f"{limit.FILES_OF_ONE} file descriptors free for a newcomer, counted over all"
         " connections": "learners who are there already",
-        f"{PAGES_AT_A_TIME} bugs' pages drawn at a time": "the time of an edit",
+        f"{turns.PAGES_AT_A_TIME} bugs' pages drawn at a time": "the time of an edit",
+        f"{component.MOST_THREADS} edits computed at a time": "the time of an edit",
         f"{link.MOST_UNPACKED:,} bytes, {link.MOST_ROWS:,} rows and"
         f" {link.MOST_HEADERS} columns in a link": "time and memory",
         f"{files.MOST_COLUMNS} columns in a log": "memory",
@@ -156,8 +135,9 @@ def limits() -> dict[str, str]:
         f"{size(worker.MEMORY)} of memory and {worker.SECONDS} s of computing for a"
         " check, one at a time in a process of its own": "everybody else's pages",
         f"{worker.WAITING} checks in the queue": "memory",
-        f"{store.PATIENCE} s for the rooms' database to connect, to lock and to"
-        " answer": "pages of a room; no other page asks it",
+        f"{store.PATIENCE} s in which the rooms' database has to answer somebody,"
+        f" {store.QUEUE} s for one in a queue": "pages of a room; no other page asks"
+        " it",
         f"{news.MOST_THREADS} threads for a room's news": "edits, which have others",
         f"{room.MOST_ROOMS:,} rooms, {store.MOST_SEATS} seats each": "the database",
         codes: "the codes of rooms",

@@ -26,9 +26,9 @@ from cluster.test_servers import (
     ROOT,
     SEED,
     free_port,
-    postgresql,
-    program,
+    new_postgresql,
     wait_for,
+    wait_for_postgresql,
 )
 from sqlalchemy import create_engine, text
 
@@ -101,16 +101,26 @@ class Postgresql:
     """A PostgreSQL of its own, and what can happen to it."""
 
     def __init__(self, folder):
-        self.folder, self.context = folder, postgresql(folder)
-        self.url = self.context.__enter__()
-        self.again = []
+        self.folder = folder
+        self.command, self.options, self.url = new_postgresql(folder)
         names = "locked", "stopped", "hung", "full"
         self.faults = {name: getattr(self, name) for name in names}
+        self.start()
+
+    def start(self):
+        with (self.folder / "log").open("a") as log:
+            self.process = subprocess.Popen(self.command, stderr=log, **self.options)
+        wait_for_postgresql(self.url)
+
+    def stop(self):
+        """Ends it as a crash would."""
+        self.process.send_signal(signal.SIGQUIT)
+        self.process.wait(60)
 
     @property
     def processes(self):
         """Its main process, and those that it has started."""
-        main = int((self.folder / "data" / "postmaster.pid").read_text().split()[0])
+        main = self.process.pid
         children = Path(f"/proc/{main}/task/{main}/children").read_text()
         return [main, *map(int, children.split())]
 
@@ -124,9 +134,9 @@ class Postgresql:
 
     @contextmanager
     def stopped(self, _):
-        self.control("stop", "-m", "immediate")
+        self.stop()
         yield
-        self.control("start", "-w")
+        self.start()
 
     @contextmanager
     def hung(self, _):
@@ -142,23 +152,11 @@ class Postgresql:
         """It cannot write its log, and ends by itself."""
         with no_room_to_write(*self.processes):
             yield
-        self.control("stop", "-m", "immediate", check=False)
-        self.control("start", "-w")
-
-    def control(self, *command, check=True):
-        user = {"user": "postgres", "group": "postgres"} if os.geteuid() == 0 else {}
-        data, port = self.folder / "data", self.url.rpartition(":")[2].split("/")[0]
-        options = f"-p {port} -k {self.folder} -h 127.0.0.1"
-        run = [program("pg_ctl"), *command, "-D", data, "-o", options]
-        run += ["-l", self.folder / "restarts"]
-        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-        subprocess.run([*map(str, run)], check=check, cwd=self.folder, **user, **quiet)
+        self.stop()
+        self.start()
 
     def close(self):
-        self.control("stop", "-m", "immediate", check=False)
-        with pytest.MonkeyPatch.context() as patch:  # the first one may be gone
-            patch.setattr(subprocess.Popen, "send_signal", lambda *_: None)
-            self.context.__exit__(None, None, None)
+        self.stop()
 
 
 @pytest.fixture(params=[Sqlite, Postgresql])

@@ -3,16 +3,18 @@
 import asyncio
 import gzip
 import socket
+from pathlib import Path
 
 import pytest
 import streamlit as st
-from starlette.requests import Request
+from starlette.requests import HTTPConnection, Request
 from starlette.responses import HTMLResponse, PlainTextResponse
 from ui.answered import answered
 
 from gradebook.core.errors import GradebookError
 from gradebook.logs.read import files
-from gradebook.ui import security
+from gradebook.ui import idle, security
+from gradebook.ui.idle import Connections
 from gradebook.ui.security import MB, Security
 
 HOST = "classroom.example"
@@ -286,3 +288,46 @@ def test_an_upload_unpacks_to_at_most_so_many_bytes(monkeypatch, tmp_path):
     upload = files.Source(file.name, data=packed)
     with pytest.raises(GradebookError, match="at most 1,048,576"):
         upload.text()
+
+
+def test_a_connection_without_a_request_is_closed_and_one_that_asks_is_not(
+    monkeypatch,
+):
+    """Half a request, too: nobody has asked until its headers have come."""
+    if not Path("/proc/self/fd").exists():
+        pytest.skip("the system lists no sockets of a process")
+    seen, now = Connections(), [1000.0]
+    monkeypatch.setattr(idle.time, "monotonic", lambda: now[0])
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        others = [socket.create_connection(("127.0.0.1", port)) for _ in range(3)]
+        accepted = [server.accept()[0] for _ in others]
+        scope = {"type": "http", "headers": []}
+        asking, asked, _ = (scope | {"client": o.getsockname()} for o in others)
+        with seen.asks(HTTPConnection(asking)):
+            assert seen.close_silent(port) == 0
+            now[0] += idle.SILENT - 1
+            with seen.asks(HTTPConnection(asked)):
+                pass  # it is silent from now on
+            assert seen.close_silent(port) == 0
+            now[0] += 1
+            assert seen.close_silent(port) == 1
+            assert others[2].recv(1) == b""
+            now[0] += idle.SILENT
+            assert seen.close_silent(port) >= 1
+            assert others[1].recv(1) == b""
+            others[0].setblocking(False)
+            with pytest.raises(BlockingIOError):
+                others[0].recv(1)
+        for each in (*others, *accepted):
+            each.close()
+
+
+def test_a_proxys_connections_are_left_to_it(monkeypatch):
+    seen = Connections()
+    headers = [(b"x-forwarded-for", b"192.0.2.1")]
+    scope = {"type": "http", "client": ("192.0.2.1", 0), "headers": headers}
+    with seen.asks(HTTPConnection(scope)):
+        pass
+    monkeypatch.setattr(idle, "_connections", lambda _: pytest.fail("looked at them"))
+    assert seen.close_silent(1) == 0

@@ -18,7 +18,7 @@ from streamlit.delta_generator import DeltaGenerator
 from streamlit.runtime.secrets import Secrets
 from ui.answered import answered
 
-from gradebook.ui import server
+from gradebook.ui import server, turns
 from gradebook.ui.rooms import seat
 
 ROOT = Path(__file__).parents[2]
@@ -149,23 +149,27 @@ def test_a_server_deletes_silent_rooms_without_a_visit(monkeypatch):
 
 
 def test_two_pages_are_drawn_at_a_time_and_every_page_is_drawn(monkeypatch):
-    third = threading.Event()
+    def draw(drawn, goes_on):
+        with turns.turn(), turns.turn():  # what is drawn inside takes no second turn
+            drawn.set()
+            assert goes_on.wait(30)
 
-    def draw():
-        with server.turn():
-            third.set()
+    def drawing(goes_on):
+        drawn = threading.Event()
+        threading.Thread(target=draw, args=(drawn, goes_on)).start()
+        return drawn
 
-    thread = threading.Thread(target=draw)
-    with server.turn():
-        with pytest.raises(ZeroDivisionError), server.turn():
-            thread.start()
-            assert not third.wait(0.1)
-            raise ZeroDivisionError  # a page that fails lets the next one in
-        thread.join(30)
-        assert third.is_set()
-        monkeypatch.setattr(server, "PATIENCE", 0.01)
-        with server.turn(), server.turn(), server.turn():
-            pass
+    goes_on = threading.Event()
+    first = drawing(goes_on)
+    assert first.wait(30)
+    with pytest.raises(ZeroDivisionError), turns.turn():
+        third = drawing(goes_on)
+        assert not third.wait(0.1)
+        raise ZeroDivisionError  # a page that fails lets the next one in
+    assert third.wait(30)
+    monkeypatch.setattr(turns, "PATIENCE", 0.01)
+    assert drawing(goes_on).wait(30)
+    goes_on.set()
 
 
 # What Gradebook uses of Streamlit beside its public names (the list at the top of

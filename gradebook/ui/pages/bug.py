@@ -22,7 +22,7 @@ from gradebook.ui.parts.drafts import Draft
 from gradebook.ui.parts.widget import shortcuts, showing
 from gradebook.ui.rooms import bar as room
 from gradebook.ui.rooms import seat
-from gradebook.ui.server import turn
+from gradebook.ui.turns import turn
 
 
 def bug_page(name: str) -> None:

@@ -8,7 +8,7 @@ import streamlit as st
 from gradebook.bugs import BUGS
 from gradebook.ui.parts import address
 from gradebook.ui.rooms import seat
-from gradebook.ui.server import turn
+from gradebook.ui.turns import turn
 
 PARTS = Path(__file__).parents[1] / "parts"
 # A page icon of its own asks no server. It is a file, since for an emoji Streamlit
