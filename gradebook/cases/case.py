@@ -255,6 +255,44 @@ class Prediction(Part):
 
 
 @dataclass(frozen=True)
+class Reading(Part):
+    """Three variants of one line of code, of which one is right: the trainer's pattern,
+    written anew, so that it is found in unfamiliar code.
+
+    code     the lines around it; "___" is its place
+    answer   the right variant, an index
+    trainer  the variant with the trainer's mistake, an index
+    gives    the stage whose results the code computes from the case's batch, in a
+             variable of that name; "" if it runs on numbers of its own
+    said     one sentence per variant
+    """
+
+    question: str
+    code: str
+    lines: Annotated[tuple[str, ...], between(3, 3)]
+    answer: Whole
+    trainer: Whole
+    said: Annotated[tuple[str, ...], between(3, 3)]
+    gives: str = ""
+
+    def __post_init__(self) -> None:
+        schema.check_index("answer", self.answer, len(self.lines), "lines")
+        schema.check_index("trainer", self.trainer, len(self.lines), "lines")
+        if self.answer == self.trainer:
+            raise refuse("another line than the answer", self.trainer, "trainer")
+        if self.code.count(PLACE) != 1:
+            raise refuse(f"{PLACE} once", self.code.count(PLACE), "code")
+
+    def with_line(self, number: int) -> str:
+        """The code with a variant in its place."""
+        return self.code.replace(PLACE, self.lines[number])
+
+
+PLACE = "___"
+"""Stands in a reading exercise for the line in question."""
+
+
+@dataclass(frozen=True)
 class Telltale(Part):
     """The number that gives this bug away."""
 

@@ -11,6 +11,7 @@ from pydantic import model_validator
 from gradebook.bugs import BUGS, Swap, swap, swaps
 from gradebook.cases import case as parts
 from gradebook.cases import schema
+from gradebook.cases.rules import RULES
 from gradebook.cases.schema import BugName
 from gradebook.cases.status import Tracked
 from gradebook.cases.table import Table
@@ -29,6 +30,7 @@ KINDS = ("shows", "face", "hides")
 FROM_MAIN = (
     *("mechanism", "complaint", "status", "sources", "affected", "rule", "controls"),
     *("telltale", "record", "engine_names", "dispute", "kin", "lines", "drag"),
+    *("breaks", "reading"),
 )
 """What a variant may leave to its bug's main file."""
 
@@ -92,6 +94,8 @@ class Scenario(Tracked, Case):
     complaint  the report as somebody who saw it in a run would write it, for the
                game "Bug or not?"; a variant has its bug's
     also       bugs that are on together with `bug`: a combination
+    breaks     the rule that the bug breaks, by its name in cases/rules.py
+    reading    an exercise: which line of code is right?
 
     Raises GradebookError when parts of it do not fit together.
 
@@ -114,6 +118,8 @@ class Scenario(Tracked, Case):
     controls: Annotated[tuple[Control, ...], schema.between(1)] = field()
     telltale: parts.Telltale
     record: parts.Record
+    breaks: Annotated[str, schema.one_of("", *RULES)] = ""
+    reading: parts.Reading | None = None
     dispute: parts.Dispute | None = None
     kin: tuple[parts.Kin, ...] = ()
     teaser: str = ""
@@ -270,6 +276,20 @@ def by_trainer() -> dict[str, tuple[str, ...]]:
 def by_stage() -> dict[str, tuple[str, ...]]:
     """The bugs of each stage, in the order of the stages; of some none."""
     return {s: tuple(n for n in BUGS if bug(n).stage == s) for s in STAGES}
+
+
+@cache
+def by_rule() -> dict[str, tuple[str, ...]]:
+    """The bugs of each rule, in the order of the rules; "" for those without one."""
+    named = {rule: tuple(n for n in BUGS if load(n).breaks == rule) for rule in RULES}
+    rest = tuple(n for n in BUGS if not load(n).breaks)
+    return named | ({"": rest} if rest else {})
+
+
+def siblings(bug: str) -> tuple[str, ...]:
+    """The other bugs that break the same rule. Raises GradebookError as `load` does."""
+    rule = load(bug).breaks
+    return tuple(name for name in by_rule()[rule] if name != bug) if rule else ()
 
 
 SANDBOX = "sandbox"
