@@ -26,7 +26,7 @@ from gradebook.engine.pipeline import CORRECT, Engine, run
 
 HOLDS, BROKEN, REFUSED = "holds", "broken", "refused"
 BY_CONVENTION, NOT_MEASURED = "by convention", "not measured"
-PADDED = "padding padding_tokens moved_tokens inserted_text"
+PADDED = ("padding", "padding_tokens", "moved_tokens", "inserted_text")
 """The laws whose changes make the batch wider."""
 LARGEST_ROUNDING = 0.01
 """If rounding may move an advantage by more than this, a law cannot be tested."""
@@ -74,40 +74,40 @@ def convention(name: str, settings: Mapping[str, Any]) -> str:
     couples = couples_prompts(settings)
     trains_flat = skips == "never" or (skips == "training" and evaluation)
     for broken, reason, applies in (
-        ("order missing", "evaluation takes each prompt's first row", evaluation),
+        (("order", "missing"), "evaluation takes each prompt's first row", evaluation),
         (PADDED, "eos_by_width", settings["eos_by_width"]),
-        ("flat_gradient", f"skip_flat {skips}", trains_flat),
+        (("flat_gradient",), f"skip_flat {skips}", trains_flat),
         *conventions_of_tokens(settings, couples),
-        (" ".join(baseline.breaks), f"baseline {baseline.name}", True),
-        ("scale", "reward_bias", settings["reward_bias"]),
-        ("other_prompts lost_row shift scale", couples, couples),
-        ("shift scale", "reward_clip", settings["reward_clip"] is not None),
-        (" ".join(scale.breaks), f"scale {scale.name}", True),
-        ("flat", "eps 0", scale.is_std and not settings["eps"]),
-        ("zero_sum flat", "whiten_tokens", settings["whiten_tokens"]),
-        ("rising", "reward_scaling below 0", settings["reward_scaling"] < 0),
+        (baseline.breaks, f"baseline {baseline.name}", True),
+        (("scale",), "reward_bias", settings["reward_bias"]),
+        (("other_prompts", "lost_row", "shift", "scale"), couples, couples),
+        (("shift", "scale"), "reward_clip", settings["reward_clip"] is not None),
+        (scale.breaks, f"scale {scale.name}", True),
+        (("flat",), "eps 0", scale.is_std and not settings["eps"]),
+        (("zero_sum", "flat"), "whiten_tokens", settings["whiten_tokens"]),
+        (("rising",), "reward_scaling below 0", settings["reward_scaling"] < 0),
     ):
-        if applies and name in broken.split():
+        if applies and name in broken:
             return reason
     return ""
 
 
 def conventions_of_tokens(
     settings: Mapping[str, Any], couples: str
-) -> Iterator[tuple[str, str, bool]]:
+) -> Iterator[tuple[tuple[str, ...], str, bool]]:
     """Laws that are broken by design, the reason, and whether it applies: by the
     settings of length, filter, tokens and KL."""
     estimator, score = settings["kl_estimator"], settings["kl_score"]
     undiscounted = settings["credit"] == "to_go" and settings["gamma"] == 1
     counts_tools = settings["clock"] == "all" and settings["credit"] != "row"
     long = settings["overlong_limit"] is not None
-    yield "inserted_text", "clock all", counts_tools and not undiscounted
-    yield "reference", "kl_estimator k1", estimator == "k1" and not score
-    yield "reference", "kl_estimator k2, kl_score", estimator == "k2" and score
-    yield "reference", "off_policy reject", settings["off_policy"] == "reject"
-    yield "scale flat rising", "overlong_limit", long
-    yield "missing", "filter_flat", settings["filter_flat"]
-    yield "kept_prompts", couples, bool(couples)
+    yield ("inserted_text",), "clock all", counts_tools and not undiscounted
+    yield ("reference",), "kl_estimator k1", estimator == "k1" and not score
+    yield ("reference",), "kl_estimator k2, kl_score", estimator == "k2" and score
+    yield ("reference",), "off_policy reject", settings["off_policy"] == "reject"
+    yield ("scale", "flat", "rising"), "overlong_limit", long
+    yield ("missing",), "filter_flat", settings["filter_flat"]
+    yield ("kept_prompts",), couples, bool(couples)
 
 
 def judge(

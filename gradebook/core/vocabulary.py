@@ -7,6 +7,7 @@ record here, and its tests.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import NamedTuple
 
 GROUP, STEP, NOTHING = "group", "step", "nothing"
@@ -244,37 +245,83 @@ SCALES: Mapping[str, Scale] = {
 """The scales by name, the usual ones first."""
 
 
+OFTEN, SOMETIMES = "often", "sometimes"
+"""How often a combination is what people ask their trainer for."""
+
+
+class Asked(NamedTuple):
+    """How often a combination is asked for, and the settings that go with it. The check
+    tries each bug under what is asked for, and under nothing else."""
+
+    how: str
+    settings: Mapping[str, object] = MappingProxyType({})
+
+
 class Named(NamedTuple):
-    """The name of a combination, as a declaration writes it, and its title."""
+    """The name of a combination, as a declaration writes it, its title, and whether
+    people ask for it."""
 
     estimator: str
     title: str
+    asked: tuple[Asked, ...] = ()
 
+
+_ABOUT = MappingProxyType({"spread_about": "baseline"})
 
 NAMED: Mapping[tuple[str, str, str], Named] = {
-    ("group_mean", "group_std", ""): Named("grpo", "GRPO"),
-    ("group_mean", "none", ""): Named("dr_grpo", "Dr. GRPO"),
-    ("leave_one_out", "none", ""): Named("rloo", "RLOO"),
-    ("length_weighted_mean", "none", ""): Named("opo", "OPO"),
-    ("group_mean", "nonzero_share", ""): Named("gpg", "GPG"),
-    ("second_best", "group_std", ""): Named("grpo_passk", "Pass@k"),
-    ("second_best", "none", ""): Named("grpo_passk", "Pass@k without a deviation"),
-    ("none", "none", ""): Named("none", "the raw reward"),
-    ("group_mean", "batch_std", ""): Named(
-        "grpo_batch_std", "GRPO over the batch's deviation"
+    ("group_mean", "group_std", ""): Named(
+        "grpo", "GRPO", (Asked(OFTEN), Asked(SOMETIMES, {"ddof": 0}))
     ),
-    ("batch_mean", "batch_std", ""): Named("batch_zscore", "a batch z-score"),
+    ("group_mean", "none", ""): Named("dr_grpo", "Dr. GRPO", (Asked(OFTEN),)),
+    ("leave_one_out", "none", ""): Named("rloo", "RLOO", (Asked(OFTEN),)),
     ("batch_mean", "none", ""): Named(
-        "batch_mean/none", "REINFORCE with the batch's mean"
+        "batch_mean/none",
+        "REINFORCE with the batch's mean",
+        (Asked(OFTEN, _ABOUT),),
     ),
+    ("batch_mean", "batch_std", ""): Named(
+        "batch_zscore", "a batch z-score", (Asked(OFTEN, _ABOUT),)
+    ),
+    ("group_mean", "batch_std", ""): Named(
+        "grpo_batch_std", "GRPO over the batch's deviation", (Asked(OFTEN),)
+    ),
+    ("leave_one_out", "group_std", ""): Named(
+        "leave_one_out/group_std",
+        "leave-one-out over the group's deviation",
+        (Asked(SOMETIMES),),
+    ),
+    ("leave_one_out", "others_std", ""): Named(
+        "leave_one_out/others_std",
+        "leave-one-out over the deviation of the other rows",
+        (Asked(SOMETIMES, {"lone_row": "zero"}),),
+    ),
+    ("second_best", "group_std", ""): Named(
+        "grpo_passk", "Pass@k", (Asked(SOMETIMES),)
+    ),
+    ("second_best", "none", ""): Named("grpo_passk", "Pass@k without a deviation"),
+    ("length_weighted_mean", "none", ""): Named("opo", "OPO", (Asked(SOMETIMES),)),
+    ("group_mean", "nonzero_share", ""): Named("gpg", "GPG", (Asked(SOMETIMES),)),
+    ("none", "none", ""): Named("none", "the raw reward", (Asked(SOMETIMES),)),
     ("group_mean", "group_mean", ""): Named("maxrl", "MaxRL"),
     ("none", "none", "tokens"): Named("reinforce_plus_plus", "REINFORCE++"),
     ("group_mean", "none", "tokens"): Named(
         "reinforce_plus_plus_baseline", "the REINFORCE++ baseline"
     ),
 }
-"""(baseline, scale, weight of a second normalization or "") -> its names, for
-combinations that have a name. Others are named by their parts."""
+"""Baseline, scale and what a second normalization weighs, "" without one -> the names
+of combinations that have one, the usual ones first. Others are named by their parts."""
+
+
+def asked_for(*how: str) -> tuple[Mapping[str, object], ...]:
+    """The settings of the combinations that are asked for so often, once
+    normalized."""
+    return tuple(
+        {"baseline": baseline, "scale": scale, **asked.settings}
+        for kind in how
+        for (baseline, scale, over), record in NAMED.items()
+        for asked in record.asked
+        if asked.how == kind and not over
+    )
 
 
 def named(baseline: str, scale: str, over: str = "") -> Named:
@@ -287,7 +334,8 @@ def named(baseline: str, scale: str, over: str = "") -> Named:
         return NAMED[baseline, scale, over]
     words = BASELINES[baseline].words + SCALES[scale].words
     by_parts = Named(f"{baseline}/{scale}", words)
-    name, title = NAMED.get((baseline, scale, ""), by_parts)
+    once = NAMED.get((baseline, scale, ""), by_parts)
     if not over:
-        return Named(name, title)
+        return once
+    name, title = once.estimator, once.title
     return Named(f"{name}, whitened by {over}", f"{title}, then whitened over {over}")

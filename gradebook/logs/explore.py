@@ -16,12 +16,13 @@ from gradebook.core.errors import refuse
 from gradebook.core.formatting import DUST, counted, flips, pair
 from gradebook.core.lazy_pandas import pd
 from gradebook.core.settings import ESTIMATORS, Settings
-from gradebook.logs.judging import suspects
+from gradebook.logs.judging import numbers, suspects
 from gradebook.logs.judging.computation import Computation
+from gradebook.logs.judging.decide import OFF
 from gradebook.logs.judging.declaration import Declaration
 from gradebook.logs.judging.fit import Ruler, distance
-from gradebook.logs.judging.judge import OFF
-from gradebook.logs.judging.suspects import Suspect, compute
+from gradebook.logs.judging.numbers import compute
+from gradebook.logs.judging.suspects import Suspect
 from gradebook.logs.judging.verdict import Verdict
 from gradebook.logs.logged_steps import LoggedSteps
 from gradebook.output.pytest_file import pytest_file
@@ -68,18 +69,18 @@ def step_rows(verdict: Verdict, step: object, most: int = ROWS) -> StepRows:
     verdict calls it by; at most `most`, in whole groups, from the worst one on.
     Raises GradebookError where the step is not there."""
     j = verdict.judgement
-    chosen = j.candidates.steps.labels.astype(str) == str(step) if j else np.zeros(0)
+    chosen = j.evidence.steps.labels.astype(str) == str(step) if j else np.zeros(0)
     if j is None or not chosen.any():
         raise refuse("a step that was judged", step, "step")
-    whole = j.candidates.steps
+    whole = j.evidence.steps
     steps = whole.of_steps(chosen)
     name, settings = _bug_of(verdict, step), j.settings
     if name:  # what the bug is guessed to have, as it comes nearest to the numbers
-        tried = [s for s in j.candidates.suspects if s.bug == name]
+        tried = [s for s in j.evidence.suspects if s.bug == name]
         size = j.suspect.group_size if j.suspect else None
         tried = tried or [*suspects.suspects(steps, (settings,), (name,), size)]
         ruler = Ruler(steps)
-        nearest = min(tried, key=lambda s: suspects.fit(ruler, s).residual.max())
+        nearest = min(tried, key=lambda s: numbers.fit(ruler, s).residual.max())
         settings = nearest.settings
     stride = 1
     if name and suspects.cuts_by_place(name):

@@ -16,12 +16,12 @@ from gradebook.cases.scenario import bug
 from gradebook.core.columns import ALL
 from gradebook.core.errors import GradebookError, refuse
 from gradebook.core.formatting import pair
-from gradebook.logs.judging import suspects
+from gradebook.logs.judging import numbers
 from gradebook.logs.judging.computation import Computation
 from gradebook.logs.judging.declaration import declaration_of
 from gradebook.logs.judging.fit import WRITTEN, Rounding, Ruler, distance
+from gradebook.logs.judging.gather import search
 from gradebook.logs.judging.judge import judge
-from gradebook.logs.judging.search import quiet, search
 from gradebook.logs.judging.words import statement_of
 from gradebook.logs.logged_steps import to_logged
 from gradebook.logs.recorder import RecordedStep, recorded_step
@@ -153,9 +153,9 @@ class Guard:
             Rounding.as_type(rows.types[name]) for name in ("advantage", "reward")
         )
         ruler, declaration = Ruler(steps, advantage, rewards), self._declaration
-        if quiet(steps).all():
+        if steps.quiet.all():
             return None
-        fitted = [r for r in self._fitted if suspects.fit(ruler, r).good.all()]
+        fitted = [r for r in self._fitted if numbers.fit(ruler, r).good.all()]
         if not fitted and self.declared:
 
             def is_declared(c: Computation) -> bool:
@@ -177,7 +177,7 @@ class Guard:
             return None
         correct = j.correct
         if self._fitted:  # what fitted the steps before
-            correct = suspects.compute(steps, self._fitted[0]).values
+            correct = numbers.compute(steps, self._fitted[0]).values
         row = int(np.argmax(distance(correct, steps.advantage)))
         columns = {name: name for name in steps.has}
         return Finding(

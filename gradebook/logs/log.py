@@ -15,10 +15,10 @@ from gradebook.core.errors import GradebookError, refuse
 from gradebook.core.formatting import counted
 from gradebook.core.lazy_pandas import pd
 from gradebook.logs.explore import what_if
+from gradebook.logs.judging.decide import OFF, Judgement, no_steps
 from gradebook.logs.judging.declaration import declaration_of, setting_of
 from gradebook.logs.judging.fit import Rounding, ruler_of
-from gradebook.logs.judging.judge import OFF, Judgement, by_step, judge, no_steps
-from gradebook.logs.judging.near import near_miss
+from gradebook.logs.judging.judge import each_step, judge
 from gradebook.logs.judging.suspects import can_show, telling_columns
 from gradebook.logs.judging.verdict import Verdict
 from gradebook.logs.judging.words import (
@@ -159,7 +159,7 @@ def _with_empty(statement: Statement, log: Log) -> Statement:
 
 def _verdict(read: Verdict, layout: TrlLayout, j: Judgement) -> Verdict:
     """The verdict with what was judged."""
-    log, frame, ruler = read.log, j.frame, j.candidates.ruler
+    log, frame, ruler = read.log, j.frame, j.evidence.ruler
     steps = ruler.steps
     if layout.why == ASSUMED and (j.verdict in BY_WEIGHTS or j.why == "rounding"):
         frame = _without_weights(frame)
@@ -187,11 +187,11 @@ def _verdict(read: Verdict, layout: TrlLayout, j: Judgement) -> Verdict:
         steps_read=read.steps_read + len(frame),
         ties=ties_of(j),
         notes=(*_notes(log, ruler.advantage), *layout.notes, *unchecked_bugs),
-        near=near_words(near_miss(j.candidates) if j.verdict == "none fits" else None),
+        near=near_words(j.evidence.near if j.verdict == "none fits" else None),
         unchecked=unchecked,
         weights=layout.weights,
         frame=frame,
-        what_if=what_if(steps, j.candidates.declaration) if bare else pd.DataFrame(),
+        what_if=what_if(steps, j.declaration) if bare else pd.DataFrame(),
     )
 
 
@@ -242,7 +242,7 @@ def check(
         return no_steps()
     layout = layout_of(log.table, log.columns, weights, group_size)
     steps = logged(log.table, log.columns, layout)
-    answer = by_step(ruler_of(steps, log.types, places), declaration)
+    answer = each_step(ruler_of(steps, log.types, places), declaration)
     return _without_weights(answer) if layout.why == ASSUMED else answer
 
 

@@ -16,8 +16,10 @@ from torch import Tensor
 from gradebook.core.batch import Batch, codes, completed
 from gradebook.core.columns import of_kind
 from gradebook.core.errors import GradebookError
+from gradebook.core.formatting import DUST
 from gradebook.core.lazy_pandas import pd
 from gradebook.core.settings import Settings
+from gradebook.core.tolerance import BASE, NO_ADVANTAGE
 
 PART = 50_000
 """About so many rows are computed at once: their temporaries stay small."""
@@ -127,6 +129,21 @@ class LoggedSteps:
         first = np.empty_like(size)
         first[self.prompt[::-1]] = np.arange(self.rows)[::-1]
         return Groups(first, size, self.step_of[first])
+
+    @cached_property
+    def quiet(self) -> np.ndarray:
+        """bool [S]: the rewards of every prompt are equal, and all advantages
+        are 0. Such a step fits every computation, so it decides nothing."""
+        logged = np.nan_to_num(np.abs(self.advantage), nan=1.0)
+        first = self.reward[self.groups.first][self.prompt]
+        away = np.abs(self.reward - first) - DUST * np.abs(self.reward)
+        return (self.worst(logged) <= BASE) & (self.worst(away) <= 0)
+
+    @cached_property
+    def has_zero_advantages(self) -> np.ndarray:
+        """bool [S]: all advantages of the step are 0; of none is there one."""
+        logged = np.nan_to_num(np.abs(self.advantage), nan=1.0)
+        return self.worst(logged) <= NO_ADVANTAGE
 
     def worst(self, values: np.ndarray) -> np.ndarray:
         """Largest of each step's values, [S]."""

@@ -18,8 +18,8 @@ from gradebook.logs.judging import suspects
 from gradebook.logs.judging.computation import Computation, View, plainness
 from gradebook.logs.judging.declaration import Declaration
 from gradebook.logs.judging.fit import WRITTEN, Ruler
-from gradebook.logs.judging.search import quiet, search
-from gradebook.logs.judging.suspects import compute, fit
+from gradebook.logs.judging.gather import search
+from gradebook.logs.judging.numbers import compute, fit
 from gradebook.logs.logged_steps import LoggedSteps, to_logged
 from gradebook.trainers.child import Answer, flat
 
@@ -46,14 +46,14 @@ def _computations(pairs: str) -> tuple[Computation, ...]:
     """The computations that give the advantages of every batch of JSON text, sorted.
     Releases that answer alike share one search."""
     steps = as_steps(*(Answer(*pair) for pair in json.loads(pairs)))
-    candidates = search(Ruler(steps), Declaration())
-    fitting = candidates.fitting(~quiet(steps), WRITTEN)
+    found = search(Ruler(steps), Declaration())
+    fitting = found.fitting(~steps.quiet, WRITTEN)
 
     def merit(c: Computation) -> tuple:
         # If all groups have one size, a second normalization hides the factor of
         # leave-one-out: of equally plain computations, choose the mean.
         order = [*BASELINES].index(c.baseline)
-        off = float(candidates.computations[c].residual.max())
+        off = float(found.computations[c].residual.max())
         return plainness(c), order, off
 
     return tuple(sorted(fitting, key=merit))

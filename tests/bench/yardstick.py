@@ -5,7 +5,7 @@
 
 The logs are those of tests/logs and scenarios/logs, those of the FOLDERs, and 8 of
 each kind that the formulas make. An answer is the exit code, the kind of verdict, the
-bug, the questions, the estimator and the sentence.
+bug, the questions, the estimator, the sentence and the near miss.
 """
 
 from __future__ import annotations
@@ -28,8 +28,12 @@ from gradebook.logs.log import check_log
 MADE = 8
 """So many logs of each kind that the formulas make."""
 
-DECLARED = ({},)
-"""What each shipped log is checked under."""
+DECLARED: tuple[dict[str, str], ...] = (
+    {},
+    {"estimator": "grpo"},
+    {"estimator": "dr_grpo", "counts": "length"},
+)
+"""What each log that is a file is checked under."""
 
 ENDINGS = (".csv", ".jsonl", ".json", ".parquet")
 
@@ -56,13 +60,15 @@ def answer(check, *args, **options) -> dict:
         "asks": sorted(verdict.asks),
         "estimator": verdict.estimator,
         "sentence": verdict.sentence,
+        "near": verdict.near,
     }
 
 
 def answers(folders: list[Path]) -> Iterator[tuple[str, dict]]:
     for path in places(folders):
         for declared in DECLARED:
-            name = f"{'/'.join(path.parts[-3:])} {declared.get('estimator', '')}"
+            words = ",".join(declared.values())
+            name = f"{'/'.join(path.parts[-3:])} {words}".strip()
             yield name, answer(check_log, [path], declared=declared)
     for seed in range(MADE):
         name, _, frame = formulas.innocent(seed)

@@ -13,36 +13,13 @@ from typing import Self
 import numpy as np
 import torch
 
+from gradebook.core import tolerance
 from gradebook.core.formatting import counted
+from gradebook.core.tolerance import BASE, NEAR, TYPES
 from gradebook.logs.logged_steps import LoggedSteps
-
-BASE = 1e-5
-"""Distance that is always allowed, times 1 + |advantage|."""
-
-NEAR = 0.1
-"""A row is near when it is this close, times 1 + |advantage|."""
-
-FLOAT32 = 4 * 2.0**-24
-"""Relative rounding of a float32 score and of a mean over such scores."""
-
-SAME = 2.0**-40
-"""A float64 mean of equal scores is off by less, relative to their size."""
-
-MOST_FLOAT32 = 0.25
-"""Rounding of scores never explains more than this."""
-
-MOST_EPS, MOST_INSIDE = 1.01e-3, 1.01e-4
-"""The largest usual eps after the root, and inside it: `space.EPS_PLACES`."""
-
-MOST_REWARD = 0.01
-"""Where rounding of the rewards may move an advantage by more, a fit tells
-nothing."""
 
 EXACT, SCORES, WRITTEN, REWARDS, NONE = range(5)
 """The levels, best first; NONE is no fit."""
-
-TYPES = {"bfloat16": 2.0**-8, "float16": 2.0**-11}
-"""Number types with few digits, and half their spacing."""
 
 
 @dataclass(frozen=True)
@@ -57,13 +34,14 @@ class Rounding:
     @classmethod
     def to(cls, places: int) -> Self:
         words = f"rounded to {counted(places, 'decimal')}"
-        return cls(words, half=0.501 * 10.0**-places)
+        return cls(words, half=tolerance.DECIMAL_MARGIN * 10.0**-places)
 
     @classmethod
     def as_type(cls, name: str) -> Self:
         if name not in TYPES:
             return cls()
-        return cls(f"stored as {name}", share=1.01 * TYPES[name], half=1e-7)
+        share = tolerance.TYPE_MARGIN * TYPES[name]
+        return cls(f"stored as {name}", share, half=tolerance.TYPE_LEAST)
 
     def __bool__(self) -> bool:
         return bool(self.words)
@@ -124,12 +102,14 @@ class Fit:
     residual  the largest distance of a row, NaN where rounding lost it
     near      the share of the step's rows that lie near, whatever eps is
     fitting   how many of the step's rows fit at the WRITTEN level
+    slack     the most that the rewards' rounding may move a row of the step
     """
 
     level: np.ndarray
     residual: np.ndarray
     near: np.ndarray
     fitting: np.ndarray
+    slack: np.ndarray
 
     @property
     def good(self) -> np.ndarray:
@@ -181,11 +161,11 @@ class Ruler:
         baseline, because a divisor cannot magnify a distance of 0."""
         with np.errstate(all="ignore"):
             sizes = np.abs(self.steps.reward) + np.abs(computed.baseline)
-            slack = FLOAT32 * sizes
+            slack = tolerance.SCORES * sizes
             slack *= np.maximum(self.size - 1, 1) / np.abs(computed.scale)
-        apart = np.abs(self.steps.reward - computed.baseline) > SAME * sizes
+        apart = np.abs(self.steps.reward - computed.baseline) > tolerance.SAME * sizes
         rounded = np.isfinite(slack) & ~self.exact_scores & apart
-        return np.where(rounded, np.minimum(slack, MOST_FLOAT32), 0)
+        return np.where(rounded, np.minimum(slack, tolerance.MOST_SCORES), 0)
 
     def reward_slack(self, computed: Numbers) -> np.ndarray:
         """float64 [R] the largest change by rounding of the rewards."""
@@ -200,7 +180,7 @@ class Ruler:
         level = np.where(self._all(away <= self.base), EXACT, NONE)
         near = self.steps.total(away <= NEAR * self.size)
         written, rewards = self.base + self.written, self.reward_slack(computed)
-        possible = self._all(away <= written + MOST_FLOAT32 + rewards)
+        possible = self._all(away <= written + tolerance.MOST_SCORES + rewards)
         if possible.any() and (level == NONE).any():
             scores = self.score_slack(computed)
             written = written + scores
@@ -210,7 +190,8 @@ class Ruler:
                 level = np.minimum(level, np.where(fits, each, NONE))
         near = near / self.steps.batch.step_rows.numpy()
         fitting = self.steps.total(away <= written)
-        return Fit(level, self.steps.worst(away), near, fitting)
+        worst, slack = self.steps.worst(away), self.steps.worst(rewards)
+        return Fit(level, worst, near, fitting, slack)
 
     def out_of_reach(self, computed: Numbers, whitened: bool) -> np.ndarray:
         """bool [S]: a row of the step is so far that no usual eps brings it near; no
@@ -219,8 +200,8 @@ class Ruler:
         if computed.spread is None:
             return np.zeros(self.steps.step_count, dtype=bool)
         with np.errstate(all="ignore"):
-            share = MOST_EPS / computed.spread
-            share = np.maximum(share, MOST_INSIDE / (2 * computed.spread**2))
+            share = tolerance.MOST_EPS / computed.spread
+            share = np.maximum(share, tolerance.MOST_INSIDE / (2 * computed.spread**2))
         share = np.where(np.isnan(share), 0, share)
         if whitened:
             share = 3 * self.steps.worst(share)[self.steps.step_of]

@@ -1,16 +1,12 @@
 """Near: the closest computation for a log that no known computation explains."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
+from gradebook.core.tolerance import LEAST_SHARE
 from gradebook.logs.judging.computation import Computation
-from gradebook.logs.judging.fit import WRITTEN, distance
-from gradebook.logs.judging.search import Candidates, quiet, search
-from gradebook.logs.judging.suspects import compute
-
-LEAST_SHARE = 0.02
-"""A computation that fits a smaller share of the rows is no near miss."""
+from gradebook.logs.judging.fit import Numbers, Ruler, distance
 
 
 @dataclass(frozen=True)
@@ -29,20 +25,19 @@ class NearMiss:
     is_tail: bool = False
 
 
-def near_miss(candidates: Candidates) -> NearMiss | None:
-    """The closest computation, or None."""
-    steps, ruler = candidates.steps, candidates.ruler
-    turned = replace(steps, advantage=-steps.advantage)
-    others = search(replace(ruler, steps=turned), candidates.declaration)
-    if opposite := others.fitting(~quiet(turned), WRITTEN):
-        return NearMiss(opposite[0], is_turned=True)
-    nearest, share = candidates.nearest or (None, 0.0)
-    if nearest is None or share <= LEAST_SHARE:
+def near_miss(
+    ruler: Ruler, computation: Computation, computed: Numbers
+) -> NearMiss | None:
+    """How near a computation with these numbers comes, or None if it fits too few
+    rows."""
+    steps = ruler.steps
+    misses = distance(computed.values, steps.advantage) > 10 * (
+        ruler.base + ruler.written
+    )
+    fitting = int((~misses).sum())
+    if fitting <= LEAST_SHARE * steps.rows:
         return None
-    values = compute(steps, nearest).values
-    misses = distance(values, steps.advantage) > 10 * (ruler.base + ruler.written)
     fits_again = 1 + np.flatnonzero(misses[:-1] & ~misses[1:])
     ends_alone = np.isin(fits_again, steps.starts).all()
     is_tail = misses.any() and ends_alone and not misses[steps.starts].any()
-    fitting = int((~misses).sum())
-    return NearMiss(nearest, False, fitting, steps.rows, bool(is_tail))
+    return NearMiss(computation, False, fitting, steps.rows, bool(is_tail))

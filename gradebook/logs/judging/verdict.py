@@ -11,7 +11,7 @@ import numpy as np
 from pydantic_core import to_jsonable_python
 
 from gradebook.core.lazy_pandas import pd
-from gradebook.logs.judging.judge import Judgement, no_steps
+from gradebook.logs.judging.decide import Judgement, no_steps
 from gradebook.logs.judging.words import Columns, Statement
 from gradebook.logs.read.log import Log
 

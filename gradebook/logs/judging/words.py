@@ -9,11 +9,10 @@ import numpy as np
 from gradebook.cases.scenario import bug
 from gradebook.core.formatting import counted, short
 from gradebook.core.vocabulary import NAMED
-from gradebook.logs.judging import suspects
 from gradebook.logs.judging.computation import Computation
+from gradebook.logs.judging.decide import OFF, Judgement
 from gradebook.logs.judging.declaration import REJECTS, ROLES
 from gradebook.logs.judging.fit import REWARDS, SCORES, WRITTEN
-from gradebook.logs.judging.judge import OFF, Judgement
 from gradebook.logs.judging.near import NearMiss
 from gradebook.logs.judging.suspects import Suspect
 
@@ -184,7 +183,7 @@ def statement_of(
 
 def _correct(j: Judgement, asked: str, columns: Columns) -> Statement:
     """A computation that was declared, or one of those that are known."""
-    first, declaration = j.computations[0], j.candidates.declaration
+    first, declaration = j.computations[0], j.declaration
     guessed = [c for c in first.columns if c not in declaration.trusted]
     rests = tuple(f"This assumes that {_means(c, columns)}." for c in guessed)
     if declaration.decides:
@@ -196,7 +195,7 @@ def _correct(j: Judgement, asked: str, columns: Columns) -> Statement:
 
 def _change(j: Judgement, at: int) -> Statement:
     """A run that changes once, from one computation to another."""
-    before, step = j.candidates.steps.labels[at - 1 : at + 1]
+    before, step = j.evidence.steps.labels[at - 1 : at + 1]
     rest = [f"Was the run reconfigured at step {step}?"]
     if j.asks:
         rest.append(f"If not, it is the bug {_titles(j.asks[:2])}.")
@@ -212,7 +211,7 @@ def _matches(j: Judgement) -> str:
     """The bug, or the first computation and those that give the same numbers."""
     if j.suspect is not None:
         return f"The advantages match {j.suspect.record.phrase}"
-    first, ruler = j.computations[0], j.candidates.ruler
+    first, ruler = j.computations[0], j.evidence.ruler
     sentence = f"The advantages match {first.title}"
     if details := first.details + _other_details(j.computations):
         sentence += f" ({details})"
@@ -276,8 +275,8 @@ def named_as(column: str, columns: Columns, counting: bool) -> tuple[str, str]:
 
 def _suspect(j: Judgement, s: Suspect, columns: Columns) -> Statement:
     record = s.record
-    column = suspects.telling_columns(record)[0]
-    counting = record.stage in suspects.HOW_ROWS_COUNT
+    column = s.columns[0]
+    counting = s.decides_votes
     means = _means(column, columns, counting)
     if j.verdict == "asks" and (counting or record.proof == "column"):
         return Statement(
@@ -292,7 +291,7 @@ def _suspect(j: Judgement, s: Suspect, columns: Columns) -> Statement:
         return Statement(first, (*rest, f"This assumes that {means}."))
     more = f" (or {_titles(j.asks[1:3])})" if len(j.asks) > 1 else ""
     question = f"Was this computation configured? If not, it is {record.title}{more}."
-    if j.candidates.declaration.decides:
+    if j.declaration.decides:
         more_rows = "More steps, or more digits, would show it."
         return Statement(first, (*rest, question, more_rows))
     return Statement(first, (*rest, question), "declare what was")

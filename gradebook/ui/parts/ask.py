@@ -188,7 +188,7 @@ def answers() -> Mapping[str, Mapping[str, Any]]:
     """What a person may say of a run -> what it declares: an estimator, or a
     function of a trainer's release, the newest first, as it was measured."""
     answers: dict[str, Mapping[str, Any]] = {"I don't know": {}}
-    for name, title in NAMED.values():
+    for name, title, _ in NAMED.values():
         declared = {"estimator": name}
         if "/" not in name and declared not in answers.values():
             answers[title[:1].upper() + title[1:]] = declared

@@ -1,0 +1,278 @@
+"""Decide: evidence in, a judgement out. Pure: no engine runs here, and nothing is kept.
+
+A computation that fits every step is named; a declaration decides between "correct" and
+"other". Else a bug that explains every step is named, and proof decides between
+"suspect" and "asks". Else the verdict is "none fits".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from gradebook.bugs import BUGS
+from gradebook.core.lazy_pandas import pd
+from gradebook.core.settings import Settings
+from gradebook.core.tolerance import MOST_REWARD
+from gradebook.logs.judging import fit, proof
+from gradebook.logs.judging.computation import Computation
+from gradebook.logs.judging.declaration import Declaration
+from gradebook.logs.judging.evidence import Evidence
+from gradebook.logs.judging.fit import REWARDS, WRITTEN
+from gradebook.logs.judging.suspects import Suspect
+
+OFF = ("suspect", "other", "asks", "none fits")
+"""Verdicts on steps that a person should look at."""
+
+COLUMNS = {
+    **dict.fromkeys(("step", "verdict", "bug", "ties", "asks", "estimator"), object),
+    **dict.fromkeys(("residual", "correct_residual"), float),
+    **dict.fromkeys(("row", "flips", "groups_affected", "rows", "groups"), int),
+}
+"""The columns of `gradebook.check`, with their types."""
+
+
+def no_steps() -> pd.DataFrame:
+    return pd.DataFrame({n: pd.Series(dtype=kind) for n, kind in COLUMNS.items()})
+
+
+@dataclass(frozen=True, eq=False)
+class Judgement:
+    """The judgement on the advantages of some steps.
+
+    why       the reason for "asks" or "cannot tell"
+    computations  those of the space that fit, the preferred first
+    suspect   the bug that is named or asked about, under its settings
+    asks      bugs that these numbers would be under a condition
+    ties      bugs that leave no trace on these rows
+    change    the step where the run changed from the first computation to the second
+    level     how closely the named computation fits
+    residual  its largest distance from a row; NaN if rounding lost it
+    frame     one row per step, and
+    correct   float64 [R] the reference advantages: `frame.framed` adds both
+    """
+
+    verdict: str
+    evidence: Evidence
+    why: str = ""
+    computations: tuple[Computation, ...] = ()
+    suspect: Suspect | None = None
+    asks: tuple[Suspect, ...] = ()
+    ties: tuple[str, ...] = ()
+    change: int | None = None
+    level: int = fit.NONE
+    residual: float = np.nan
+    frame: pd.DataFrame = field(default_factory=no_steps)
+    correct: np.ndarray = field(default_factory=lambda: np.zeros(0))
+
+    @property
+    def declaration(self) -> Declaration:
+        return self.evidence.declaration
+
+    @property
+    def bug(self) -> str:
+        """The bug that is named or asked about, or ""."""
+        named = self.suspect if self.verdict in ("suspect", "asks") else None
+        return named.bug if named else ""
+
+    @property
+    def computation(self) -> Computation | None:
+        """The one that is named, or that other rows than a bug's follow."""
+        if self.computations:
+            return self.computations[0]
+        return self.suspect.computation if self.suspect else None
+
+    @property
+    def estimator(self) -> str:
+        """The name of the computation, or of the bug's correct twin; else ""."""
+        computation = self.computation
+        if computation is None and self.suspect is not None:
+            computation = Computation.of(self.suspect.settings)
+        return computation.estimator if computation else ""
+
+    @property
+    def settings(self) -> Settings:
+        """Settings that a page shows a step under: the bug's, or the declared ones."""
+        if self.suspect is not None:
+            return self.suspect.settings
+        if self.verdict == "other":
+            return self.declaration.computation(self.computations).settings
+        first = self.computation
+        return first.settings if first else Settings(eps=1e-6)
+
+    @property
+    def tied(self) -> tuple[str, ...]:
+        """Bugs and estimators that fit as well."""
+        if self.suspect is not None and not self.computations:
+            return tuple(s.bug for s in self.asks[1:])
+        tied = dict.fromkeys((*self.ties, *(c.estimator for c in self.computations)))
+        tied.pop(self.estimator, None)
+        return tuple(tied)
+
+
+def decide(evidence: Evidence) -> Judgement:
+    """The verdict on all steps that tell something."""
+    unknown, telling = Judgement("cannot tell", evidence), evidence.telling
+    if "advantage" not in evidence.steps.has:
+        return replace(unknown, why="no advantages")
+    if not len(telling):
+        return replace(unknown, why="nothing varies")
+    if evidence.is_all_zero:
+        return replace(unknown, why="all zero", asks=conditions(evidence, telling))
+    j = _decided(unknown, telling)
+    change = evidence.change
+    rounded = j.level == REWARDS or (j.suspect is not None and j.suspect.surety > 0)
+    if change is None or j.verdict == "suspect" or rounded:
+        return j
+    both = change.before, change.after
+    evidence = evidence.with_change()
+    asks = conditions(evidence, telling)
+    return Judgement("asks", evidence, "", both, asks=asks, change=change.step)
+
+
+def by_step(whole: Judgement) -> list[Judgement]:
+    """The judgement on each step by its own rows, beside that of its log, or beside
+    `everything_open`."""
+    evidence, steps = whole.evidence, whole.evidence.steps
+    # A log is right as a whole if its steps of zeros are.
+    zero = steps.has_zero_advantages & (whole.verdict != "correct")
+    tells = ~steps.quiet & ~zero & ("advantage" in steps.has)
+    unknown = Judgement("cannot tell", evidence)
+    return [
+        _decided(whole, np.array([step])) if tells[step] else unknown
+        for step in range(steps.step_count)
+    ]
+
+
+def everything_open(evidence: Evidence) -> Judgement:
+    """The judgement on a log that is judged step by step only."""
+    return Judgement("", evidence)
+
+
+def _decided(whole: Judgement, at: np.ndarray) -> Judgement:
+    """The first verdict that explains the steps `at`; `whole` is their log's."""
+    return (
+        _fits(whole, at, WRITTEN)
+        or _suspected(whole, at)
+        or _fits(whole, at, REWARDS)
+        or Judgement("none fits", whole.evidence, "none fits")
+    )
+
+
+def _fits(whole: Judgement, at: np.ndarray, most: int) -> Judgement | None:
+    """At least one computation fits: decide between correct, other and a question.
+    Prefer the computations chosen for the whole log; otherwise prefer exact fits."""
+    evidence, declaration = whole.evidence, whole.declaration
+    fits = evidence.computations
+    fitting = _preferred(whole, at, most)
+    if not fitting:
+        return None
+    declared = tuple(filter(declaration.allows, fitting))
+    asks = conditions(evidence, at)
+    first = (declared or fitting)[0]
+    j = Judgement(
+        "correct" if declared else "other",
+        evidence,
+        computations=declared or fitting,
+        asks=asks,
+        ties=_tied_bugs(evidence, at, asks),
+        level=int(fits[first].level[at].max()),
+        residual=float(fits[first].residual[at].max()),
+    )
+    if j.level == REWARDS and not fits[first].slack[at].max() <= MOST_REWARD:
+        return replace(j, verdict="cannot tell", why="rounding")
+    votes = [s for s in asks if s.decides_votes]
+    if declared and votes and first.view.all_rows:
+        return replace(j, verdict=_verdict_of(votes[0], evidence, at), suspect=votes[0])
+    is_raw = "none" in {c.estimator for c in declared}
+    if is_raw and not declaration.decides:
+        return replace(j, verdict="asks", why="raw reward")
+    return j
+
+
+def _preferred(whole: Judgement, at: np.ndarray, most: int) -> tuple[Computation, ...]:
+    """The computations that fit the steps `at`, up to the level `most`, in the order
+    in which they are named."""
+    fits = whole.evidence.computations
+    fitting = whole.evidence.fitting(at, most)
+    if not fitting:
+        return ()
+    if not whole.computations:
+        fitting.sort(
+            key=lambda c: (fits[c].residual[at].max() > 1e-9, c.divides and c.eps == 0)
+        )
+    named = [c for c in whole.computations if c in fits]
+    named = [c for c in named if fits[c].level[at].max() <= most]
+    return tuple(dict.fromkeys((*named, *fitting)))
+
+
+def _tied_bugs(
+    evidence: Evidence, at: np.ndarray, asks: Sequence[Suspect]
+) -> tuple[str, ...]:
+    """Bugs that leave no trace on the steps `at`: they fit as well, and nothing has to
+    be asked about them."""
+    asked_about = {suspect.bug for suspect in asks}
+    fitting = [s for s, lies in evidence.suspects.items() if lies.good[at].all()]
+    tied = [s.bug for s in fitting if s.surety != 1 and s.bug not in asked_about]
+    return tuple(dict.fromkeys(tied))
+
+
+def conditions(evidence: Evidence, at: np.ndarray) -> tuple[Suspect, ...]:
+    """A suspect of each bug that fits all the steps `at` while its correct engine does
+    not: the bug that these numbers would be if those settings were configured."""
+    chosen: dict[str, Suspect] = {}
+    for suspect, lies in evidence.suspects.items():
+        # Rounding is no other setting's computation.
+        if suspect.bug in chosen or suspect.record.loses or not lies.good[at].all():
+            continue
+        if not evidence.twins[suspect].good[at].all():
+            chosen[suspect.bug] = suspect
+    return tuple(sorted(chosen.values(), key=lambda s: len(s.record.columns)))
+
+
+def _suspected(whole: Judgement, at: np.ndarray) -> Judgement | None:
+    """A bug that fits all the steps `at`, or some while the others are right."""
+    evidence = whole.evidence
+    fits = evidence.suspects
+
+    def merit(suspect: Suspect) -> tuple:
+        return (
+            suspect.surety,
+            suspect != whole.suspect,
+            -int(fits[suspect].good[at].sum()),
+            int(fits[suspect].level[at].max()),
+            len(suspect.record.columns),
+            len(suspect.guesses),
+            BUGS.index(suspect.bug),
+        )
+
+    fitting = sorted((s for s in fits if evidence.explains(s, at)), key=merit)
+    if not fitting:
+        return None
+    named = fitting[0]
+    others = {s.bug: s for s in fitting if s.surety == named.surety}
+    others.pop(named.bug)
+    if named == whole.suspect:
+        verdict = whole.verdict
+    else:
+        verdict = _verdict_of(named, evidence, at)
+    return Judgement(
+        verdict,
+        evidence,
+        suspect=named,
+        asks=(named, *others.values()),
+        level=int(fits[named].level[at].max()),
+        residual=float(fits[named].residual[at].max()),
+    )
+
+
+def _verdict_of(suspect: Suspect, evidence: Evidence, at: np.ndarray) -> str:
+    """The verdict for a bug that fits the steps `at`."""
+    some = np.isin(np.arange(evidence.steps.step_count), at)
+    cells = evidence.cells.get(suspect)
+    if cells is not None:
+        cells = cells[evidence.steps.rows_of(some)]
+    steps = evidence.steps.of_steps(some)
+    return proof.verdict_of(suspect, steps, cells, evidence.declaration)

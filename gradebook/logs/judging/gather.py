@@ -1,0 +1,493 @@
+"""Gather: from a log to its evidence, in tiers. Computations come first, those of usual
+views before those of unusual ones; then bugs, for steps that no computation explains or
+beside the computations that fit; then what comes nearest, where nothing fits.
+
+Everything is tried on a sample of whole steps; what fits some of them is computed for
+all. Steps that nothing fits are sampled again. R rows, S steps.
+"""
+
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import product
+
+import numpy as np
+
+from gradebook.bugs import BUGS
+from gradebook.cases.scenario import Bug, bug
+from gradebook.core.lazy_pandas import pd
+from gradebook.core.settings import Settings
+from gradebook.core.tolerance import LARGE
+from gradebook.core.vocabulary import SCALES
+from gradebook.logs.judging import numbers, space
+from gradebook.logs.judging import suspects as bugs
+from gradebook.logs.judging.computation import Computation, plainness
+from gradebook.logs.judging.declaration import Declaration
+from gradebook.logs.judging.evidence import (
+    Change,
+    Evidence,
+    most_fitting,
+    unexplained,
+)
+from gradebook.logs.judging.fit import NONE, REWARDS, WRITTEN, Fit, Ruler, distance
+from gradebook.logs.judging.near import NearMiss, near_miss
+from gradebook.logs.judging.space import Runs
+from gradebook.logs.judging.suspects import Candidate, Suspect
+from gradebook.logs.logged_steps import LoggedSteps
+
+SAMPLE = 1_024
+"""About so many rows are searched at once, in whole steps."""
+
+KEPT = 16
+"""So many candidates that fit the sample are computed for a large log."""
+
+ROUNDS = 4
+"""So often steps that nothing fits are sampled."""
+
+MOSTLY = 0.6
+"""A bug that comes near on this share of a step's rows is tried with every ddof and
+eps."""
+
+BESIDE_LOST = 8
+"""A bug that rounds is tried beside so many computations of the other rows."""
+
+Tick = Callable[[], object]
+Only = Callable[[Computation], bool]
+
+
+def untold() -> None:
+    """No progress callback."""
+
+
+def every(computation: Computation) -> bool:
+    """No computation is left out."""
+    return True
+
+
+@dataclass(eq=False)
+class Fits:
+    """The fit of candidates on the whole log, each computed once."""
+
+    ruler: Ruler
+    tick: Tick = untold
+    known: dict[Candidate, Fit] = field(default_factory=dict)
+
+    def of(self, candidate: Candidate) -> Fit:
+        if candidate not in self.known:
+            self.tick()
+            self.known[candidate] = numbers.fit(self.ruler, candidate)
+        return self.known[candidate]
+
+
+# The evidence of a log, and of each step alone
+
+
+def gather(ruler: Ruler, declaration: Declaration, tick: Tick = untold) -> Evidence:
+    """The evidence of a log as a whole."""
+    if "advantage" not in ruler.steps.has or not len(
+        Evidence(ruler, declaration).telling
+    ):
+        return Evidence(ruler, declaration)
+    fits = Fits(ruler, tick)
+    found = _computations(fits, declaration)
+    telling, usable = found.telling, ~ruler.steps.quiet
+    fitting = found.fitting(telling, WRITTEN)
+    if fitting or found.is_all_zero:
+        suspects = _bugs_beside(fits, declaration, usable, fitting)
+        return _with_suspects(fits, found, suspects)
+    left = unexplained(found)
+    suspects = _bugs(fits, declaration, left if left.any() else usable)
+    suspects |= _lost_digits(fits, declaration, telling)
+    found = _with_suspects(fits, found, suspects, _change(fits, found))
+    if _is_explained(found):
+        return found
+    return replace(found, near=_nearest(fits, found))
+
+
+def gather_by_step(ruler: Ruler, declaration: Declaration) -> Evidence:
+    """The evidence for a verdict on each step by its own rows."""
+    fits = Fits(ruler)
+    found = _computations(fits, declaration)
+    left, usable = unexplained(found), ~ruler.steps.quiet
+    likely = most_fitting(found)
+    suspects = _bugs_beside(fits, declaration, usable & ~left, likely)
+    suspects |= _bugs(fits, declaration, left)
+    if left.any():
+        suspects |= _lost_digits(fits, declaration, found.telling)
+    return _with_suspects(fits, found, suspects)
+
+
+def _with_suspects(
+    fits: Fits,
+    found: Evidence,
+    suspects: Mapping[Suspect, Fit],
+    change: Change | None = None,
+) -> Evidence:
+    """The evidence with suspects, their twins and their groups."""
+    every_one = {**suspects, **(change.suspects if change else {})}
+    return replace(
+        found,
+        suspects=suspects,
+        twins={each: fits.of(each.correct) for each in every_one},
+        cells={
+            each: numbers.cut_groups(found.steps, each)
+            for each in every_one
+            if each.cuts_by_place
+        },
+        change=change,
+    )
+
+
+def _is_explained(found: Evidence) -> bool:
+    """Something fits all steps, if only within the rounding of the rewards."""
+    telling = found.telling
+    if found.change is not None or found.fitting(telling, REWARDS):
+        return True
+    return any(found.explains(suspect, telling) for suspect in found.suspects)
+
+
+def _change(fits: Fits, found: Evidence) -> Change | None:
+    """The one change that explains the run; None if one change does not."""
+    at = found.telling
+    good = {c: f.good[at] for c, f in found.computations.items()}
+    runs_on = {c: int(np.argmin(np.append(g, False))) for c, g in good.items()}
+    first = min(good, key=lambda c: (-runs_on[c], plainness(c)), default=None)
+    if first is None or not 0 < runs_on[first] < len(at):
+        return None
+    cut = runs_on[first]
+    rest = (c for c in good if good[c][cut:].all())
+    second = min(rest, key=plainness, default=None)
+    if second is None:
+        return None
+    usable = ~found.steps.quiet
+    beside = _bugs_beside(fits, found.declaration, usable, (first, second))
+    return Change(int(at[cut]), first, second, beside)
+
+
+def _nearest(fits: Fits, found: Evidence) -> NearMiss | None:
+    """What comes nearest to a log that nothing fits."""
+    ruler = fits.ruler
+    turned = replace(ruler.steps, advantage=-ruler.steps.advantage)
+    others = search(replace(ruler, steps=turned), found.declaration)
+    if opposite := others.fitting(~turned.quiet, WRITTEN):
+        return NearMiss(opposite[0], is_turned=True)
+    if found.nearest is None:
+        return None
+    return near_miss(ruler, found.nearest, numbers.compute(ruler.steps, found.nearest))
+
+
+# Computations
+
+
+def search(
+    ruler: Ruler, declaration: Declaration, tick: Tick = untold, only: Only = every
+) -> Evidence:
+    """The computations that fit some step, with their fit on every step; no bugs."""
+    return _computations(Fits(ruler, tick), declaration, only)
+
+
+def _computations(fits: Fits, declaration: Declaration, only: Only = every) -> Evidence:
+    """The computations that fit some step, with their fit on every step."""
+    ruler = fits.ruler
+    found = Evidence(ruler, declaration)
+    left = ~ruler.steps.quiet
+    best_share = 0.0
+    for _ in range(ROUNDS):
+        before = left.sum()
+        if not before:
+            break
+        part = ruler.of_steps(some_steps(ruler.steps, left))
+        sample = _sampled(part, declaration, fits.tick, only)
+        if part is ruler:
+            fits.known.update(sample.fits)
+        some = {c: fits.of(c) for c in sample.best(kept_all=part is ruler)}
+        nearest = found.nearest
+        if sample.share > best_share:
+            nearest, best_share = sample.nearest, sample.share
+        computations = {**found.computations, **some}
+        found = replace(found, computations=computations, nearest=nearest)
+        left &= found.level() > WRITTEN
+        if left.sum() == before or part.steps.step_count == before:
+            break
+    return found
+
+
+@dataclass(eq=False)
+class Sample:
+    """What fits some of the sampled steps. `nearest` is the computation that fits the
+    largest share of their rows."""
+
+    ruler: Ruler
+    declaration: Declaration
+    fits: dict[Computation, Fit] = field(default_factory=dict)
+    nearest: Computation | None = None
+    share: float = 0.0
+
+    def best(self, kept_all: bool) -> list[Computation]:
+        """The computations by the number of steps that they fit, then by distance,
+        then declared ones first: all, or a few and the best of each name."""
+        usable = ~self.ruler.steps.quiet
+
+        def merit(c: Computation) -> tuple:
+            level = self.fits[c].level[usable]
+            plain = not self.declaration.allows(c), *plainness(c)
+            return -(level <= WRITTEN).sum(), level.max(initial=0), *plain
+
+        best = sorted(self.fits, key=merit)
+        if kept_all:
+            return best
+        of_name = {c.estimator: c for c in reversed(best)}
+        return list(dict.fromkeys((*best[:KEPT], *of_name.values())))
+
+
+def _sampled(ruler: Ruler, declaration: Declaration, tick: Tick, only: Only) -> Sample:
+    """The computations that fit some of these steps. Unusual views are tried only if
+    some steps are still unexplained."""
+    sample = Sample(ruler, declaration)
+    left = ~ruler.steps.quiet
+    for runs in views(ruler.steps, declaration):
+        tick()
+        if not left.any() and runs.view.regroups:
+            break
+        _try_view(sample, runs, only)
+        for near in sample.fits.values():
+            left = left & ~near.good
+    return sample
+
+
+def _try_view(sample: Sample, runs: Runs, only: Only) -> None:
+    """Adds the computations of one view that fit some step to the sample."""
+    ruler = sample.ruler
+    # If all advantages are small, any small number is near them. A step that was
+    # normalized over its rows has larger advantages.
+    sizes = np.nan_to_num(np.abs(ruler.steps.advantage))
+    usable = ~ruler.steps.quiet
+    large = usable & (ruler.steps.worst(sizes) > LARGE)
+    declared = sample.declaration.settings.get("eps")
+    for family in space.families(runs, declared):
+        in_reach = True
+        for place, computation in enumerate(filter(only, family)):
+            if not in_reach and computation.eps != declared:
+                continue
+            computed = runs.compute(computation)
+            near = ruler.fit(computed)
+            if fits_some := bool((near.level <= REWARDS).any()):
+                sample.fits[computation] = near
+            if fits_some or (place == 0 and computation.second is None):
+                share = near.fitting.sum() / ruler.steps.rows
+                if sample.nearest is None or share > sample.share:
+                    sample.nearest, sample.share = computation, share
+            if computation.second and not (near.near[large] == 1).any():
+                break  # no eps brings a second normalization near
+            if place == 0:
+                is_whitened = computation.second is not None
+                in_reach = not ruler.out_of_reach(computed, is_whitened)[usable].all()
+
+
+def views(steps: LoggedSteps, declaration: Declaration) -> Iterator[Runs]:
+    """The runs for each way that computations may see the rows, the usual ways
+    first."""
+    clip = declaration.settings.get("reward_clip")
+    counting = _counting(steps, declaration)
+    for view, (ended, all_rows) in product(space.groupings(steps), counting):
+        yield Runs(steps, replace(view, all_rows=all_rows), ended, clip)
+
+
+FLAGGED, ENDED, ALL = (False, False), (True, False), (False, True)
+"""Which rows count, as (rows without EOS are left out, all rows count)."""
+
+
+def _counting(steps: LoggedSteps, declaration: Declaration) -> list[tuple[bool, bool]]:
+    """The ways to count rows that may matter in this log, the usual one first."""
+    masked = declaration.settings.get("mask_no_eos")
+    if masked is not None:
+        return [ENDED] if masked else [FLAGGED, ALL]
+    counting = [FLAGGED]
+    if not bool(steps.batch.eos.all()):
+        counting.append(ENDED)
+    if not bool(Runs(steps).counted.all()):
+        counting.append(ALL)
+    return counting
+
+
+def some_steps(steps: LoggedSteps, left: np.ndarray, rows: int = SAMPLE) -> np.ndarray:
+    """Of the steps `left` some of about so many rows, spread evenly, with the first
+    that lost rows. bool [S]"""
+    size = steps.batch.step_rows.numpy()
+    places = np.flatnonzero(left)
+    if size[places].sum() <= 2 * rows:
+        return left
+    count = max(int(rows / max(size[places].mean(), 1)), 1)
+    b = steps.batch
+    flagged = steps.total(~(b.eos & b.scored & (b.tokens > 0)).numpy()) > 0
+    short = size != np.bincount(size).argmax()
+    chosen = np.zeros(len(size), dtype=bool)
+    chosen[places[np.linspace(0, len(places) - 1, count).astype(int)]] = True
+    for odd in (short, flagged):
+        chosen[np.flatnonzero(left & odd)[:1]] = True
+    return chosen
+
+
+# Bugs
+
+
+def _bugs(fits: Fits, declaration: Declaration, at: np.ndarray) -> dict[Suspect, Fit]:
+    """The suspects that fit some of the steps `at`, bool [S], under the settings that
+    people ask for."""
+    if not at.any():
+        return {}
+    part = _part(fits.ruler, at)
+    tried: dict[Suspect, Fit] = {}
+    for each in _under_all_settings(part.steps, declaration, tried):
+        fits.tick()
+        tried[each] = numbers.fit(part, each)
+    return _best_of_each(fits, part, tried)
+
+
+def _bugs_beside(
+    fits: Fits,
+    declaration: Declaration,
+    at: np.ndarray,
+    beside: Sequence[Computation],
+) -> dict[Suspect, Fit]:
+    """The suspects that fit some of the steps `at`, bool [S], under the settings of
+    computations that fit there."""
+    if not at.any():
+        return {}
+    part = _part(fits.ruler, at)
+    table = bugs.settings_beside(declaration, beside, fits.ruler.steps)
+    tried: dict[Suspect, Fit] = {}
+    for each in bugs.suspects(part.steps, table, group_size=declaration.group_size):
+        fits.tick()
+        tried[each] = numbers.fit(part, each)
+    return _best_of_each(fits, part, tried)
+
+
+def _part(ruler: Ruler, at: np.ndarray) -> Ruler:
+    """The ruler on a sample of the steps `at`."""
+    return ruler.of_steps(some_steps(ruler.steps, at, SAMPLE // 2))
+
+
+def _best_of_each(
+    fits: Fits, part: Ruler, tried: Mapping[Suspect, Fit]
+) -> dict[Suspect, Fit]:
+    """Of each bug that fits some sampled step the best suspect that is as near as its
+    correct engine, and the best that is not; with their fit on the whole log."""
+    best = sorted(
+        (s for s in tried if tried[s].good.any()),
+        key=lambda s: (-int(tried[s].good.sum()), int(tried[s].level.max())),
+    )
+    chosen: dict[tuple[str, bool], Suspect] = {}
+    for each in best:
+        if (each.bug, False) not in chosen or (each.bug, True) not in chosen:
+            correct = numbers.fit(part, each.correct)
+            same = bool((correct.level <= tried[each].level).all())
+            chosen.setdefault((each.bug, same), each)
+    return {each: fits.of(each) for each in list(chosen.values())[:KEPT]}
+
+
+def _under_all_settings(
+    steps: LoggedSteps, declaration: Declaration, tried: Mapping[Suspect, Fit]
+) -> Iterator[Suspect]:
+    """Each bug under few settings; if none fits every step, those that come near on
+    most rows with every ddof and eps. `tried` has the fit of each that was yielded."""
+    lone = bool((steps.groups.size == 1).any())
+    whitened = (bugs.WHITENED,) if "length" in steps.has else ()
+    for shapes in (bugs.ALL_ASKED, *whitened):
+        table = bugs.conventions(declaration, lone, shapes)
+        group_size = declaration.group_size
+        few = [*bugs.suspects(steps, table, group_size=group_size)]
+        if (yield from _until_found(few, tried)):
+            return
+        detailed = _with_details(few, declaration, tried)
+        if (yield from _until_found(detailed, tried)):
+            return
+
+
+def _until_found(
+    few: Iterable[Suspect], tried: Mapping[Suspect, Fit]
+) -> Generator[Suspect, None, set[str]]:
+    """Suspects, those of each bug until one fits every step. Returns the bugs of which
+    one does."""
+    found = set[str]()
+    for each in few:
+        if each.bug not in found:
+            yield each
+            if tried[each].good.all():
+                found.add(each.bug)
+    return found
+
+
+def _with_details(
+    few: Iterable[Suspect], declaration: Declaration, tried: Mapping[Suspect, Fit]
+) -> Iterator[Suspect]:
+    """Suspects that divide by a deviation and come near on most rows, with every ddof
+    and eps."""
+    near: dict[tuple[str, Settings], Suspect] = {}
+    for each in few:
+        if tried[each].near.mean() > MOSTLY and SCALES[each.settings.scale].is_std:
+            shape = replace(each.settings, ddof=1, eps=0.0)
+            near.setdefault((each.bug, shape), each)
+    for each, (ddof, eps) in product(near.values(), bugs.DETAILS):
+        details = {"ddof": ddof, "eps": eps, **declaration.settings}
+        yield replace(each, settings=replace(each.settings, **details))
+
+
+# Bugs that round
+
+
+def _lost_digits(
+    fits: Fits, declaration: Declaration, at: np.ndarray
+) -> dict[Suspect, Fit]:
+    """The bugs that round. Each is paired with a computation that fits all other
+    rows of the steps `at`, and is kept only if the remaining rows show its
+    evidence."""
+    steps = fits.ruler.steps
+    columns = {n: getattr(steps, n) for n in ("prompt", "reward", "advantage")}
+    log = pd.DataFrame(columns, copy=False)
+    found: dict[Suspect, Fit] = {}
+    for record in map(bug, BUGS):
+        if record.unexplained is None or record.evidence is None:
+            continue
+        rows = record.unexplained(log)
+        if rows.any() and not rows.all():
+            found |= _lost_by(record, log, rows, fits, declaration, at)
+    return found
+
+
+def _lost_by(
+    record: Bug,
+    log: "pd.DataFrame",
+    rows: np.ndarray,
+    fits: Fits,
+    declaration: Declaration,
+    at: np.ndarray,
+) -> dict[Suspect, Fit]:
+    """The suspect of one bug that rounds, if the rows that it alone explains show
+    it. `rows`, bool [R], are these."""
+    ruler, steps = fits.ruler, fits.ruler.steps
+
+    def takes_part(c: Computation) -> bool:
+        return all(getattr(c, k) == v for k, v in record.reading.items())
+
+    others = search(replace(ruler, ignored=rows), declaration, fits.tick, takes_part)
+    computations, beside = others.computations, dict[Suspect, Fit]()
+    fitting = others.fitting(at, WRITTEN)[:BESIDE_LOST]
+    if not fitting:  # the one that fits most steps
+        good = {c: -computations[c].good[at].sum() for c in computations}
+        fitting = sorted(computations, key=lambda c: (good[c], plainness(c)))[:1]
+    for c in fitting:
+        computed, good_steps = numbers.compute(steps, c), computations[c].good
+        off = distance(computed.values, steps.advantage) > ruler.base
+        odd = rows & off & good_steps[steps.step_of]
+        rounded = log.assign(odd=odd, baseline=computed.baseline)
+        shown = record.evidence(rounded, c.settings)
+        good_steps = good_steps & (steps.total(odd & (shown == 0)) == 0)
+        good_steps &= steps.total(odd) > 0
+        if good_steps.any():
+            unknown = np.full(steps.step_count, np.nan)
+            level = np.where(good_steps, WRITTEN, NONE)
+            suspect = Suspect(record.name, c.settings, (), c, 2 in shown)
+            near, no_slack = good_steps.astype(float), np.zeros(steps.step_count)
+            beside[suspect] = Fit(level, unknown, near, good_steps, no_slack)
+    best = sorted(beside, key=lambda s: not s.is_shown)[:1]
+    return {suspect: beside[suspect] for suspect in best}
