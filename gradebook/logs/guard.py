@@ -19,9 +19,10 @@ from gradebook.core.formatting import pair
 from gradebook.logs.judging import numbers
 from gradebook.logs.judging.computation import Computation
 from gradebook.logs.judging.declaration import declaration_of
-from gradebook.logs.judging.fit import WRITTEN, Rounding, Ruler, distance
+from gradebook.logs.judging.fit import WRITTEN, Ruler, distance
 from gradebook.logs.judging.gather import search
 from gradebook.logs.judging.judge import judge
+from gradebook.logs.judging.rounding import Rounding
 from gradebook.logs.judging.words import statement_of
 from gradebook.logs.logged_steps import to_logged
 from gradebook.logs.recorder import RecordedStep, recorded_step

@@ -17,8 +17,9 @@ from gradebook.core.lazy_pandas import pd
 from gradebook.logs.explore import what_if
 from gradebook.logs.judging.decide import OFF, Judgement, no_steps
 from gradebook.logs.judging.declaration import declaration_of, setting_of
-from gradebook.logs.judging.fit import Rounding, ruler_of
+from gradebook.logs.judging.fit import ruler_of
 from gradebook.logs.judging.judge import each_step, judge
+from gradebook.logs.judging.rounding import Rounding
 from gradebook.logs.judging.suspects import can_show, telling_columns
 from gradebook.logs.judging.verdict import Verdict
 from gradebook.logs.judging.words import (

@@ -11,74 +11,14 @@ from functools import cached_property
 from typing import Self
 
 import numpy as np
-import torch
 
 from gradebook.core import tolerance
-from gradebook.core.formatting import counted
-from gradebook.core.tolerance import BASE, NEAR, TYPES
+from gradebook.core.tolerance import BASE, NEAR
+from gradebook.logs.judging.rounding import Rounding, rounding_of
 from gradebook.logs.logged_steps import LoggedSteps
 
 EXACT, SCORES, WRITTEN, REWARDS, NONE = range(5)
 """The levels, best first; NONE is no fit."""
-
-
-@dataclass(frozen=True)
-class Rounding:
-    """How a column was rounded when it was written, in `words`: each number was
-    moved by at most `share` of its size and `half`."""
-
-    words: str = ""
-    share: float = 0.0
-    half: float = 0.0
-
-    @classmethod
-    def to(cls, places: int) -> Self:
-        words = f"rounded to {counted(places, 'decimal')}"
-        return cls(words, half=tolerance.DECIMAL_MARGIN * 10.0**-places)
-
-    @classmethod
-    def as_type(cls, name: str) -> Self:
-        if name not in TYPES:
-            return cls()
-        share = tolerance.TYPE_MARGIN * TYPES[name]
-        return cls(f"stored as {name}", share, half=tolerance.TYPE_LEAST)
-
-    def __bool__(self) -> bool:
-        return bool(self.words)
-
-    def of(self, values: np.ndarray) -> np.ndarray:
-        """How far rounding may have moved each number. [R]"""
-        return self.share * np.abs(np.where(np.isfinite(values), values, 0)) + self.half
-
-
-def rounding_of(values: np.ndarray, kind: str = "") -> Rounding:
-    """The rounding that the numbers share; `kind` is the column's type where
-    it is known: a float type, or "text 4" for text of at most 4 decimals.
-
-    Two different numbers are enough for decimals if neither stands exactly
-    in binary with few digits. Types are compared after float32.
-
-    >>> rounding_of(np.array([0.333, -0.667])).words, rounding_of(np.array([0.5])).words
-    ('rounded to 3 decimals', '')
-    """
-    if kind in TYPES:
-        return Rounding.as_type(kind)
-    sizes = np.unique(np.abs(values[np.isfinite(values)]))
-    sizes = sizes[(sizes > 0) & (sizes < 1e6)]
-    telling = sizes[sizes * 64 != np.round(sizes * 64)]
-    single = torch.from_numpy(sizes.astype("float32"))
-    for name in TYPES if len(sizes) > 1 and len(telling) else ():
-        stored = single.to(getattr(torch, name)).float()
-        if np.isclose(stored, single, rtol=1e-7, atol=0).all():
-            return Rounding.as_type(name)
-    if kind.startswith("text "):
-        places = int(kind.removeprefix("text "))
-        return Rounding.to(places) if places <= 8 else Rounding()
-    for places in range(1, 8) if len(telling) > 1 else ():
-        away = np.abs(sizes - np.round(sizes, places))
-        if bool((away <= 6e-8 * sizes + 1e-12).all()):
-            return Rounding.to(places)
-    return Rounding()
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,6 +5,8 @@ judgement = decide(evidence)             pure
 framed(judgement)                        one row per step
 """
 
+from __future__ import annotations
+
 from gradebook.core.lazy_pandas import pd
 from gradebook.logs.judging import gather
 from gradebook.logs.judging.decide import Judgement, decide, everything_open

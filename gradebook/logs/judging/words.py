@@ -219,6 +219,7 @@ def _matches(j: Judgement) -> str:
         c.title
         for c in j.computations
         if (c.baseline, c.scale, "") in NAMED and c.over in ("", "tokens")
+        if c.about == "mean"
     ]
     titles = [t for t in dict.fromkeys(usual) if t != first.title][:3]
     if titles:
