@@ -198,7 +198,7 @@ def _computations(fits: Fits, declaration: Declaration, only: Only = every) -> E
         part = ruler.of_steps(some_steps(ruler.steps, left))
         sample = _sampled(part, declaration, fits.tick, only)
         if part is ruler:
-            fits.known.update(sample.fits)
+            fits.known.update([*sample.fits.items()])
         some = {c: fits.of(c) for c in sample.best(kept_all=part is ruler)}
         nearest = found.nearest
         if sample.share > best_share:
@@ -464,7 +464,8 @@ def _lost_by(
 ) -> dict[Suspect, Fit]:
     """The suspect of one bug that rounds, if the rows that it alone explains show
     it. `rows`, bool [R], are these."""
-    ruler, steps = fits.ruler, fits.ruler.steps
+    ruler, steps, evidence_of = fits.ruler, fits.ruler.steps, record.evidence
+    assert evidence_of is not None
 
     def takes_part(c: Computation) -> bool:
         return all(getattr(c, k) == v for k, v in record.reading.items())
@@ -480,7 +481,7 @@ def _lost_by(
         off = distance(computed.values, steps.advantage) > ruler.base
         odd = rows & off & good_steps[steps.step_of]
         rounded = log.assign(odd=odd, baseline=computed.baseline)
-        shown = record.evidence(rounded, c.settings)
+        shown = evidence_of(rounded, c.settings)
         good_steps = good_steps & (steps.total(odd & (shown == 0)) == 0)
         good_steps &= steps.total(odd) > 0
         if good_steps.any():
