@@ -7,7 +7,7 @@ import time
 from contextlib import closing
 
 import pytest
-from sqlalchemy import create_engine, event, text
+from sqlalchemy import event
 
 from gradebook.classroom import store
 from gradebook.classroom.away import AWAY, Away
@@ -42,16 +42,21 @@ def rooms(file):
     rooms.database.close()
 
 
+def made(file, then):
+    """A database with a room, in which a statement was then executed."""
+    rooms = Rooms(f"sqlite:///{file}")
+    rooms.open("lead")
+    rooms.database.close()
+    with closing(sqlite3.connect(file)) as database, database:
+        database.execute(then)
+
+
 def newer(file):
-    Rooms(f"sqlite:///{file}").open("lead")
-    with create_engine(f"sqlite:///{file}").begin() as database:
-        database.execute(text("UPDATE gradebook_schema SET version = 99"))
+    made(file, "UPDATE gradebook_schema SET version = 99")
 
 
 def without_version(file):
-    Rooms(f"sqlite:///{file}").open("lead")
-    with create_engine(f"sqlite:///{file}").begin() as database:
-        database.execute(text("DELETE FROM gradebook_schema"))
+    made(file, "DELETE FROM gradebook_schema")
 
 
 def corrupt(file):

@@ -304,15 +304,20 @@ def test_thirty_threads_lose_no_vote(rooms):
 
 def test_an_older_database_is_replaced_and_a_newer_one_is_refused(url, caplog):
     def becomes(version):
-        with create_engine(url).begin() as database:
+        engine = create_engine(url)
+        with engine.begin() as database:
             database.execute(text(f"UPDATE gradebook_schema SET version = {version}"))
+        engine.dispose()
 
-    code = Rooms(url).open("lead")
-    assert Rooms(url).read(code)
+    first = Rooms(url)
+    code = first.open("lead")
+    assert first.read(code)
+    first.database.close()
     becomes(1)
     rooms = Rooms(url)
     assert rooms.read(code) is None
     rooms.close(rooms.open("lead"), "lead")
+    rooms.database.close()
     becomes(store.VERSION + 1)
     newer = Rooms(url)
     assert refused(newer.open, "lead") == AWAY
