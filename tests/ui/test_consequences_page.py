@@ -17,7 +17,7 @@ from gradebook.ui.parts.desk import (
     query_of,
     read_link,
 )
-from gradebook.ui.parts.drafts import SKIPPED
+from gradebook.ui.parts.drafts import PROGRESS, SKIPPED, Progress
 
 PAGE = "consequences"
 
@@ -162,9 +162,9 @@ def test_a_run_that_diverges_is_shown_as_that(monkeypatch, visit):
     monkeypatch.setitem(OPTIMIZERS, "sgd5", (title, optimizer, math.inf))
     run = Run("partial_groups", 1.0, "sgd5", 8)
     place = replace(first_place(run.bug), run=run)
-    guesses = {run.bug: (SKIPPED, place.dose)}
-    mine = Desk(place, guesses=guesses, results={run: trained(run)}, opens=True)
-    page = visit(PAGE, {DESK.name: mine})
+    progress = Progress(trained={run.bug: (SKIPPED, place.dose)})
+    mine = Desk(place, results={run: trained(run)}, opens=True)
+    page = visit(PAGE, {DESK.name: mine, PROGRESS.name: progress})
     assert "no number is left to compare" in page.text
     assert "8 of 8 seeds diverged" in "".join(w.value for w in page.app.warning)
 

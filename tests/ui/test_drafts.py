@@ -73,11 +73,16 @@ def test_progress_comes_back_from_its_cookie():
         {"partial_groups": Guess(2, -0.5), "fan_out": Guess(SKIPPED)},
         {"partial_groups": {0, 2}, "fan_out": set()},
         {"partial_groups": set(), "fan_out": {1}},
+        unnamed={"checkpoint-3": True, "fan_out-divided": False},
+        trained={"fan_out": (2, "5 % lost"), "bf16_rewards": (None, "bf16")},
+        trainer=("verl", "0.9.1"),
     )
     assert Progress.read(progress.text()) == progress
+    odd = Progress(trainer=("verl", "1; path=/"))
+    assert Progress.read(odd.text()).trainer == ("", "")
 
 
-@pytest.mark.parametrize("text", ["", "x", "a:b:c:d:e", "a:1:nan::", "a:-2:::", "|||"])
+@pytest.mark.parametrize("text", ["", "x", "a:b:c:d:e", "a:1:nan::", "a:-2:::", "|||", "!a", "?a:x:", "@a"])
 def test_a_cookie_that_cannot_be_read_is_no_progress(text):
     assert Progress.read(text).guesses == {}
 

@@ -29,7 +29,7 @@ from gradebook.training.transformer.live import UPDATES as LIVE_UPDATES
 from gradebook.training.transformer.live import live, size
 from gradebook.training.transformer.results import Pair, measured, read_run
 from gradebook.ui import keys
-from gradebook.ui.parts import address, words
+from gradebook.ui.parts import address, drafts, words
 from gradebook.ui.parts.desk import (
     DESK,
     OF_TABLES,
@@ -40,7 +40,7 @@ from gradebook.ui.parts.desk import (
     read_link,
     runs,
 )
-from gradebook.ui.parts.widget import chart, choices, offered
+from gradebook.ui.parts.widget import chart, choices, keep, offered
 from gradebook.ui.program import stub
 from gradebook.ui.rooms import bar as room
 from gradebook.ui.rooms import seat
@@ -103,6 +103,7 @@ def consequences() -> None:
         if mine.place.run is not None:
             _tables(mine)
     address.put(query_of(mine.place))
+    keep(drafts.PROGRESS.get())
 
 
 def _ask(mine: Desk, standing: room.Standing | None) -> None:
@@ -188,7 +189,8 @@ def _growing(mine: Desk) -> None:
         _shown(mine, pair, grows=True)
     else:
         text = f"Waiting: place {place} in the queue." if place else "Starting."
-        st.subheader(text, anchor=False)
+        st.markdown(f"**{text}** Until then this is the measured run.")
+        _shown(mine, mine.grown.get(mine.grows) or measured(*mine.grows), grows=False)
     if st.button("Cancel", key="live-cancel"):
         mine.stop()
         st.rerun()
@@ -315,7 +317,7 @@ def _result(mine: Desk) -> None:
     left, right = st.columns([3, 2])
     with left, st.container(key="training"):
         if curves:
-            mine.results[run] = curves
+            mine.results[run] = mine.results.pop(run, curves)  # the last one seen
             _picture(mine, curves)
         elif mine.error:
             st.subheader(words.plain(mine.error), anchor=False)
@@ -324,8 +326,9 @@ def _result(mine: Desk) -> None:
                 st.rerun()
         else:
             doing = f"Training {UPDATES} updates of both policies."
-            keep = partial(mine.results.setdefault, run)
-            _waiting(mine, doing, keep, trained, run)
+            then = partial(mine.results.setdefault, run)
+            _waiting(mine, doing, then, trained, run)
+            _meanwhile(mine)
     with right:
         _dose(mine)
     if curves:
@@ -377,6 +380,19 @@ def _picture(mine: Desk, curves: Curves) -> None:
             f"{diverged} of {run.seeds} seeds diverged: their policy is not a number"
             " any more. Their curves end there, and the result leaves them out."
         )
+
+
+def _meanwhile(mine: Desk) -> None:
+    """The last chart of the bug, until the new one is there."""
+    before = [run for run in mine.results if run.bug == mine.run.bug]
+    if not before:
+        return
+    run, its = before[-1], mine.study
+    setting = words.plain(its.slider.in_words(run.value))
+    st.markdown(f"Until then, the run before: {setting}.")
+    values = mine.results[run].values[its.measure]
+    figure = curves_figure(mine.results[run].updates, values, mine.names, its.measured)
+    chart(figure, key="curves-before", alt=f"The run before: {setting}.")
 
 
 def _effect(mine: Desk, curves: Curves, update: int) -> Effect:

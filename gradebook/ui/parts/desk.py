@@ -27,6 +27,7 @@ from gradebook.training.transformer.experiments import (
 from gradebook.training.transformer.live import live
 from gradebook.training.transformer.results import Pair
 from gradebook.ui.keys import Key
+from gradebook.ui.parts import drafts
 
 PAGE = "consequences"
 OF_TABLES = "value", "optimizer", "seeds"
@@ -53,7 +54,6 @@ class Desk:
     """One session's runs.
 
     arrivals  how often a link has set the place; the widgets then start anew
-    guesses   bug -> the choice, if one was made, and the dose in the question
     results   of the tables
     grown     live runs of the transformer that are whole, by bug and dose
     grows     the live run that is watched
@@ -63,12 +63,17 @@ class Desk:
 
     place: Place = field(default_factory=lambda: first_place(experimented()[0]))
     arrivals: int = 0
-    guesses: dict[str, tuple[int | None, str]] = field(default_factory=dict)
     results: dict[Run, Curves] = field(default_factory=dict)
     grown: dict[tuple[str, str], Pair] = field(default_factory=dict)
     grows: tuple[str, str] | None = None
     error: str = ""
     opens: bool = False
+
+    @property
+    def guesses(self) -> dict[str, tuple[int | None, str]]:
+        """Bug -> the choice, if one was made, and the dose in the question. The browser
+        remembers them over a reload."""
+        return drafts.PROGRESS.get().trained
 
     @property
     def bug(self) -> str:

@@ -4,9 +4,11 @@ nothing.
 """
 
 import math
+import re
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import NamedTuple, Self
+from urllib.parse import quote, unquote
 
 import streamlit as st
 
@@ -124,6 +126,11 @@ def of(case: C) -> Draft[C]:
 
 SKIPPED = -1
 COOKIE = "gradebook"
+NAME = re.compile(r"[A-Za-z0-9_.+-]{1,40}")
+"""What a cookie may hold of a trainer's name or version."""
+OTHERS = ("!", "?", "@")
+"""How an entry begins that is about a batch without a name, a training run, or the
+learner's trainer."""
 LONGEST = 3800
 """Bytes of the cookie at most; browsers take 4096."""
 
@@ -143,12 +150,20 @@ class Progress:
     solved   case -> the numbers of its solved challenges
     shown    case -> the numbers of those whose solution was shown
     hidden   cases that a room keeps covered
+    unnamed  batches that were judged without their name -> whether rightly: a
+             checkpoint by its number of bugs, a variant by its name
+    trained  bug -> what was predicted of a training run: the choice, None for no
+             vote, and the dose in the question
+    trainer  the learner's own: package and version, '' before they are chosen
     """
 
     guesses: dict[str, Guess] = field(default_factory=dict)
     solved: dict[str, set[int]] = field(default_factory=dict)
     shown: dict[str, set[int]] = field(default_factory=dict)
     hidden: set[str] = field(default_factory=set)
+    unnamed: dict[str, bool] = field(default_factory=dict)
+    trained: dict[str, tuple[int | None, str]] = field(default_factory=dict)
+    trainer: tuple[str, str] = ("", "")
 
     def covered(self, case: str) -> bool:
         return case in self.hidden or case not in self.guesses
@@ -173,9 +188,33 @@ class Progress:
                 for numbers in (self.solved, self.shown)
             )
             entries.append(f"{case}:{choice}:{where}:{solved}:{shown}")
+        entries[:0] = self._others()
         while len("|".join(entries)) > LONGEST:
             entries.pop()
         return "|".join(entries)
+
+    def _others(self) -> list[str]:
+        """The entries that are about no question of a case."""
+        entries = [f"!{name}:{right:d}" for name, right in self.unnamed.items()]
+        for bug, (choice, dose) in self.trained.items():
+            chosen = "" if choice is None else choice
+            entries.append(f"?{bug}:{chosen}:{quote(dose, safe='')}")
+        if all(map(NAME.fullmatch, self.trainer)):
+            entries.append("@" + ":".join(self.trainer))
+        return entries
+
+    def _read_other(self, entry: str) -> None:
+        """Takes one of these entries. Raises ValueError."""
+        name, *rest = entry[1:].split(":")
+        if entry[0] == "!":
+            (right,) = rest
+            self.unnamed[name] = bool(int(right))
+        elif entry[0] == "?":
+            choice, dose = rest
+            self.trained[name] = int(choice) if choice else None, unquote(dose)
+        else:
+            (version,) = rest
+            self.trainer = name, version
 
     @classmethod
     def read(cls, text: str) -> Self:
@@ -183,6 +222,9 @@ class Progress:
         progress = cls()
         for entry in text.split("|"):
             try:
+                if entry[:1] in OTHERS:
+                    progress._read_other(entry)
+                    continue
                 case, choice, place, solved, shown = entry.split(":")
                 guess = Guess(int(choice), float(place) if place else None)
                 numbers = set(map(int, solved)), set(map(int, shown))

@@ -20,7 +20,7 @@ import streamlit as st
 from gradebook.output.charts import Figure, Ready
 from gradebook.ui import keys
 from gradebook.ui.parts.address import presenting
-from gradebook.ui.parts.drafts import SKIPPED, Draft
+from gradebook.ui.parts.drafts import SKIPPED, Draft, Progress
 from gradebook.ui.parts.words import plain, safe
 from gradebook.ui.program import stub
 
@@ -95,6 +95,15 @@ def download(label: str, name: str, make: Callable[[], str], **options: Any) -> 
     run of the page."""
     kind, key = guess_type(name)[0], f"take-{name}"
     st.download_button(label, make, name, kind, key=key, on_click="ignore", **options)
+
+
+_memory = st.components.v2.component("gradebook_memory", js=stub("memory"))
+
+
+def keep(progress: Progress) -> None:
+    """Has the browser remember the learner's progress now. A board does so by itself
+    with each of its answers."""
+    _memory(key="memory", data=[progress.text()], height=1)
 
 
 _markup = st.components.v2.component(
