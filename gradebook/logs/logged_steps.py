@@ -71,6 +71,19 @@ class LoggedBatch(Batch):
         return replace(rows, step=step, prompt=prompt)
 
 
+@dataclass(frozen=True)
+class Several:
+    """How the rewards of several functions were made into one before anything else:
+    each normalized in its group, weighted and summed (GDPO).
+
+    weights  one for each function
+    eps      added to each function's deviation in its group (ddof 1)
+    """
+
+    weights: tuple[float, ...]
+    eps: float
+
+
 @dataclass(frozen=True, eq=False)
 class Groups:
     """Groups of rows that share step and prompt, int64 [G] each: the first row,
@@ -89,12 +102,14 @@ class LoggedSteps:
     advantage  float64 [R] as logged, NaN where the log has none
     labels     [S] the steps' own names
     has        the canonical columns that the log has
+    several    how the reward was made of several, where that is more than a sum
     """
 
     batch: LoggedBatch
     advantage: np.ndarray
     labels: np.ndarray
     has: frozenset[str]
+    several: Several | None = None
 
     @property
     def rows(self) -> int:
@@ -167,7 +182,8 @@ class LoggedSteps:
             return self
         rows = self.rows_of(steps)
         batch = self.batch.select(rows)
-        return LoggedSteps(batch, self.advantage[rows], self.labels[steps], self.has)
+        advantage, labels = self.advantage[rows], self.labels[steps]
+        return replace(self, batch=batch, advantage=advantage, labels=labels)
 
     def parts(self) -> Iterator[np.ndarray]:
         """Neighbouring steps of about PART rows, bool [S], together all."""

@@ -19,14 +19,14 @@ import numpy as np
 from gradebook.core.errors import refuse
 from gradebook.core.formatting import counted
 from gradebook.core.lazy_pandas import pd
-from gradebook.logs.logged_steps import LoggedSteps, to_logged
+from gradebook.logs.logged_steps import LoggedSteps, Several, to_logged
 from gradebook.logs.read.columns import Columns
+from gradebook.logs.weights import NEAR, centered, least_squares, solved
 
 SAMPLE_ROWS = 4096
 """Number of rows, in whole steps, that the search uses."""
-NEAR, CLOSE = 1e-3, 1e-5
-"""Largest distance of an advantage from the line, for numbers of size 1. The closer
-bound separates one eps from another."""
+CLOSE = 1e-5
+"""As `weights.NEAR`: the closer bound separates one eps from another."""
 EPS = (1e-4, 1e-6, 1e-8)
 """The eps that GDPO adds to a function's deviation: TRL's first."""
 GIVEN = "as given"
@@ -68,7 +68,10 @@ def logged(table: pd.DataFrame, columns: Columns, layout: TrlLayout) -> LoggedSt
     table = table.drop(columns=rewards.columns).assign(reward=total)
     if out.any():
         table["scored"] = np.where(out, 0.0, table.get("scored", 1.0))
-    return to_logged(table)
+    if layout.normalized is None:
+        return to_logged(table)
+    several = Several(layout.weights, layout.normalized)
+    return replace(to_logged(table), several=several)
 
 
 def layout_of(
@@ -92,7 +95,7 @@ def layout_of(
         training=_training(table) if columns.by_place else None,
         why=GIVEN if settled else ASSUMED,
     )
-    if settled and not columns.by_place:
+    if len(names) == 1 and not columns.by_place:
         return layout
     sample = table if layout.training is None else table[layout.training]
     step = pd.factorize(sample["step"])[0]
@@ -104,12 +107,22 @@ def layout_of(
         sizes = [*_divisors(common), None]
         layout = replace(layout, group_size=sizes[0])
     best, share = _best(sample, layout, sizes)
-    # Equal weights, and others, explain most groups of two.
-    shown = share == 1 and (best.group_size != 2 or best.why == SOLVED)
-    if settled or shown:
+    if _is_shown(best, share, settled):
         layout = best
     notes = _notes(layout, names, sample, common, columns.by_place)
     return replace(layout, notes=tuple(notes))
+
+
+def _is_shown(best: TrlLayout, share: float, settled: bool) -> bool:
+    """Whether the layout that explains this share of the rows is taken. Solved weights
+    need half of them, since no other weights explain so many groups; other weights that
+    a log has to show, and a normalization of each function, need all."""
+    if best.why == SOLVED:
+        return share >= 0.5
+    if best.normalized:
+        return share == 1
+    # Equal weights, and others, explain most groups of two.
+    return settled or (share == 1 and best.group_size != 2)
 
 
 def _common_run(sample: pd.DataFrame) -> int:
@@ -136,7 +149,10 @@ def _best(
     for size, eps in product(sizes, ways):
         layout_tried = replace(layout, group_size=size, normalized=eps)
         tries += _tried(sample, counts, layout_tried)
+    sums = [each for each in tries if not each[2].normalized]
     share, _, best = max(tries, key=lambda scored: scored[:2])
+    if share < 1:  # what no weights explain is no normalization of each function
+        share, _, best = max(sums, key=lambda scored: scored[:2])
     return best, share
 
 
@@ -192,9 +208,11 @@ def _tried(
     rewards = _rewards(sample, layout.normalized).to_numpy()[counts]
     rewards = np.nan_to_num(rewards, posinf=0, neginf=0)
     group, advantage = _groups(sample[counts]), sample["advantage"].to_numpy()[counts]
+    step = pd.factorize(sample["step"][counts])[0]
     tries = [layout]
     if layout.why == ASSUMED:
         likely = [
+            (solved(rewards, advantage, group, step), SOLVED),
             (least_squares(rewards, advantage, group), SOLVED),
             (layout.weights, "equal weights agree with the logged advantages"),
         ]
@@ -213,43 +231,13 @@ def explained(
 ) -> float:
     """The share of rows in groups whose advantages rise linearly with
     the rewards, float64 [R] each."""
-    away, centered = _centered(rewards, group), _centered(advantage, group)
+    away, line = centered(rewards, group), centered(advantage, group)
     square = np.bincount(group, away**2)
     flat = square <= 1e-18
-    rise = np.bincount(group, away * centered) / np.where(flat, 1, square)
-    off = np.abs(centered - away * rise[group]) > near * (1 + np.abs(advantage))
+    rise = np.bincount(group, away * line) / np.where(flat, 1, square)
+    off = np.abs(line - away * rise[group]) > near * (1 + np.abs(advantage))
     good = (np.bincount(group, off) == 0) & (flat | (rise >= 0))
     return float(good[group].mean())
-
-
-def least_squares(
-    rewards: np.ndarray, advantage: np.ndarray, group: np.ndarray
-) -> tuple[float, ...] | None:
-    """Weights of two digits under which advantages, float64 [R], are the summed
-    rewards, float64 [R, F], less the group's mean or the mean of its other rows;
-    None where there are none, or many. A function that varies in no group gets 0."""
-    away = np.stack([_centered(each, group) for each in rewards.T], axis=1)
-    size = np.sqrt((away**2).mean(0))
-    varies = size > 1e-9
-    solution, _, rank, _ = np.linalg.lstsq(
-        away[:, varies] / size[varies], _centered(advantage, group), rcond=NEAR
-    )
-    if rank < varies.sum() or not solution.any():
-        return None
-    solution[np.abs(solution) < 1e-4 * np.abs(solution).max()] = 0
-    weights = np.zeros(len(size))
-    weights[varies] = solution / size[varies]
-    rows = np.bincount(group).max()
-    fits = []
-    for factor in (1, 1 - 1 / rows):  # of the mean, and of leave-one-out
-        short = [float(f"{factor * weight:.2g}") + 0.0 for weight in weights]
-        if np.allclose(short, factor * weights, rtol=1e-4, atol=0):
-            fits.append(tuple(short))
-    return fits[0] if len(fits) == 1 else None
-
-
-def _centered(values: np.ndarray, group: np.ndarray) -> np.ndarray:
-    return values - (np.bincount(group, values) / np.bincount(group))[group]
 
 
 def _rewards(table: pd.DataFrame, eps: float | None = None) -> pd.DataFrame:

@@ -1,7 +1,7 @@
 """Computation: one computation of advantages that somebody uses on purpose, as values:
 the engine's settings, and how it sees the rows of a log."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Self
@@ -9,6 +9,10 @@ from typing import Any, Self
 from gradebook.core.formatting import short
 from gradebook.core.settings import Settings
 from gradebook.core.vocabulary import BASELINES, SCALES, named
+from gradebook.logs.logged_steps import Several
+
+GDPO = "gdpo"
+"""The estimator of rewards that are normalized each, and then summed."""
 
 EPS_WORDS = {"after": "", "inside": " inside the root", "least": " as the least"}
 """Words after eps, by the setting `eps_at`."""
@@ -83,6 +87,7 @@ class Computation:
     second    a second normalization, or None
     ended     rows without EOS are left out
     clip      rewards beyond it were clipped; None where none were
+    several   how the reward was made of several, each normalized; None for a sum
     """
 
     baseline: str
@@ -96,6 +101,7 @@ class Computation:
     ended: bool = False
     clip: float | None = None
     view: View = View()
+    several: Several | None = None
 
     @classmethod
     def of(cls, s: Mapping[str, Any]) -> Self:
@@ -141,13 +147,26 @@ class Computation:
 
     @property
     def estimator(self) -> str:
-        """grpo, or batch_mean/group_std."""
+        """grpo, or batch_mean/group_std; GDPO where rewards were normalized each."""
+        if self.several:
+            return GDPO
         name = named(self.baseline, self.scale, self.over).estimator
         return "rloo_vectorized" if name == "rloo" and self.lone_row == "zero" else name
 
     @property
+    def is_gdpo(self) -> bool:
+        """The rewards were normalized each and summed, and their sum normalized over
+        the step, or not at all."""
+        again = self.second is not None
+        scales = ("none",) if again else ("none", "batch_std", "advantage_std")
+        baselines = ("none", "group_mean", "batch_mean")
+        is_sum = self.baseline in baselines and self.scale in scales
+        return self.several is not None and is_sum
+
+    @property
     def title(self) -> str:
-        return named(self.baseline, self.scale, self.over).title
+        title = named(self.baseline, self.scale, self.over).title
+        return "GDPO" if self.several else title
 
     @property
     def divides(self) -> bool:
@@ -161,7 +180,7 @@ class Computation:
     @property
     def details(self) -> str:
         """The details that follow the title in brackets."""
-        details = []
+        details = [*self._details_of_several()]
         if self.divides:
             details.append(f"ddof {self.ddof}")
         if self.adds_eps:
@@ -177,6 +196,18 @@ class Computation:
         if self.view.words:
             details.append(self.view.words)
         return ", ".join(details)
+
+    def _details_of_several(self) -> Iterator[str]:
+        """How several rewards became one, and how their sum was normalized."""
+        if self.several is None:
+            return
+        yield f"each reward normalized in its group (eps {short(self.several.eps)})"
+        weights = [f"{weight:g}" for weight in self.several.weights]
+        yield f"summed with the weights {' and '.join(weights)}"
+        if self.is_gdpo and (self.second or self.divides):
+            yield f"the sum normalized over {self.over or 'the batch'}"
+        elif self.is_gdpo:
+            yield "the sum not normalized again"
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from typing import Any
 from gradebook.core.errors import refuse
 from gradebook.core.settings import KINDS, OF_ESTIMATOR, Settings, read_setting
 from gradebook.core.vocabulary import BASELINES, NAMED, SCALES
-from gradebook.logs.judging.computation import Computation
+from gradebook.logs.judging.computation import GDPO, Computation
 
 COUNTS = ("eos", "length", "scored", "rollout")
 """Columns that may decide which rows count: `counts=eos` declares that rows
@@ -30,6 +30,8 @@ class Declaration:
 
     settings    by the engine's names
     counts      columns that decide which rows count
+    several     whether each reward function is normalized by itself (GDPO): as
+                declared, None where nothing says so
     trusted     columns whose meaning is known
     group_size  rows per prompt, or None
     """
@@ -38,12 +40,14 @@ class Declaration:
     counts: frozenset[str] = frozenset()
     trusted: frozenset[str] = frozenset()
     group_size: int | None = None
+    several: bool | None = None
 
     @property
     def decides(self) -> bool:
         """It says something that decides advantages."""
         deciding = (*OF_ESTIMATOR, "mask_no_eos", "reward_clip")
-        return not self.settings.keys().isdisjoint(deciding)
+        decided = not self.settings.keys().isdisjoint(deciding)
+        return decided or self.several is not None
 
     def computation(self, beside: Sequence[Computation]) -> Computation:
         """The computation that was declared; what was not is as in the computations
@@ -63,6 +67,10 @@ class Declaration:
 
     def allows(self, c: Computation) -> bool:
         """Whether the computation has the declared value of each setting it decides."""
+        if self.several not in (None, c.several is not None):
+            return False
+        if self.several and not c.is_gdpo:
+            return False
         decided = self._decided(c)
         declared = self.settings
         return all(
@@ -104,7 +112,8 @@ def declaration_of(
     counts = {*str(rest.pop("counts", "") or "").replace("+", " ").split()}
     for name in counts.difference(COUNTS):
         raise refuse("one of " + ", ".join(COUNTS), name, "counts")
-    settings = _of_estimator(estimator) if estimator else {}
+    several = _is_gdpo(estimator) if estimator else None
+    settings = _of_estimator(estimator) if estimator and not several else {}
     settings |= {name: setting_of(name, value) for name, value in rest.items()}
     if settings.get("mask_no_eos"):
         counts |= {"eos"}
@@ -113,7 +122,11 @@ def declaration_of(
     if group_size is None:
         group_size = settings.get("group_size")
     trusted |= {c for c, roles in ROLES.items() if trusted.intersection(roles)}
-    return Declaration(settings, frozenset(counts), trusted, group_size)
+    return Declaration(settings, frozenset(counts), trusted, group_size, several)
+
+
+def _is_gdpo(estimator: object) -> bool:
+    return str(estimator).strip().lower() == GDPO
 
 
 def _of_estimator(name: object) -> dict[str, Any]:
@@ -125,7 +138,8 @@ def _of_estimator(name: object) -> dict[str, Any]:
     parts = (*estimator.partition("/")[::2], "")
     baseline, scale, over = of_name.get(estimator.removesuffix("_vectorized"), parts)
     if baseline not in BASELINES or scale not in SCALES:
-        raise refuse("one of " + ", ".join(sorted(of_name)), name, "estimator")
+        known = sorted([*of_name, GDPO])
+        raise refuse("one of " + ", ".join(known), name, "estimator")
     return {"baseline": baseline, "scale": scale, "whiten_tokens": over == "tokens"}
 
 

@@ -184,6 +184,8 @@ def families(runs: Runs, eps: float | None = None) -> Iterator[Iterator[Computat
         for first in _shapes(runs, baseline, scale, lone)
     ]
     for first, second in product(firsts, (None, *seconds)):
+        if first.several and not replace(first, second=second).is_gdpo:
+            continue
         yield (
             replace(first, eps=eps, eps_at=place, second=second)
             for eps, place in (choices if first.adds_eps else ((0.0, "after"),))
@@ -211,6 +213,7 @@ def _shapes(
             ended=runs.ended,
             clip=runs.clip,
             view=runs.view,
+            several=runs.steps.several,
         )
 
 

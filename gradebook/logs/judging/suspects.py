@@ -157,6 +157,9 @@ def suspects(
         record = bug(name)
         if not record.in_advantages or not can_show(record, steps.has):
             continue
+        # Bugs of the sum of rewards that were normalized each are not known.
+        if steps.several and record.stage not in HOW_ROWS_COUNT:
+            continue
         guesses: dict[str, Sequence[Any]] = {
             setting: places.get(values[0], values)
             for setting, values in record.guesses.items()

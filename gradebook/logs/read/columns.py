@@ -34,6 +34,10 @@ VERL = {"uid", "advantages", "response_mask", *VERL_REWARDS}
 """verl's own names, where they stand together."""
 UNKNOWN = -(2**62)
 """The step of a row that names none."""
+FUNCTION = re.compile(r"\w+_rewards?|\w+_reward_func|rewards?[_/]\w+", re.IGNORECASE)
+"""How the column of one of several reward functions is named."""
+NO_FUNCTION = {"total", "sum", "mean", "std", "raw", "final", "overall", "weighted"}
+"""Words that name no function: the column is a sum, or says something of rewards."""
 EMPTY = "an empty cell"
 CUT_SHORT = ("length", "max_tokens", "max_length", "truncated", "overlong")
 SPREAD = 1e-6
@@ -55,6 +59,8 @@ class Columns:
               named it, or a trainer's own format has it
     by_row    columns to exclude as prompt ids on a retry, if the guessed prompt
               column turns out to identify rows; () without another column to try
+    functions  columns of several reward functions, to sum on a retry if the guessed
+              reward explains nothing; () without them
     """
 
     role: Mapping[str, str]
@@ -62,6 +68,7 @@ class Columns:
     by_place: bool = False
     trusted: frozenset[str] = frozenset()
     by_row: tuple[str, ...] = ()
+    functions: tuple[str, ...] = ()
 
     @property
     def used(self) -> tuple[str, ...]:
@@ -109,6 +116,9 @@ def guessed(
         rewards = _reward_functions(names, numbers, role)
     if not rewards and reward:
         rewards = [reward]
+    functions = functions_of(names, numbers, {*role.values()})
+    if not rewards and "reward" not in given:
+        rewards = [*functions]
     if not rewards:
         raise GradebookError(
             key="reward",
@@ -120,7 +130,22 @@ def guessed(
     tried = {*by_row, role.get("prompt")}
     retry = "prompt" not in trusted and not tried.issuperset(prompts)
     more = (*by_row, role["prompt"]) if retry else ()
-    return Columns(role, tuple(rewards), by_place, frozenset(trusted), more)
+    other = () if "reward" in trusted or set(functions) & set(rewards) else functions
+    return Columns(role, tuple(rewards), by_place, frozenset(trusted), more, other)
+
+
+def functions_of(
+    names: Sequence[str], numbers: Sequence[str], used: set[str]
+) -> tuple[str, ...]:
+    """The columns of numbers that are named as rewards of several functions are:
+    `acc_reward`, `reward_format`, `rewards/format`. () for fewer than two."""
+    named = [n for n in names if n in numbers and n not in used]
+    functions = [
+        n
+        for n in named
+        if FUNCTION.fullmatch(n) and not NO_FUNCTION & {*plain(n).split("_")}
+    ]
+    return tuple(functions) if len(functions) > 1 else ()
 
 
 def _named(
