@@ -15,17 +15,21 @@ from gradebook.core.errors import GradebookError, refuse
 from gradebook.core.formatting import counted
 from gradebook.core.lazy_pandas import pd
 from gradebook.logs.explore import what_if
+from gradebook.logs.judging.computation import View
 from gradebook.logs.judging.decide import OFF, Judgement, no_steps
 from gradebook.logs.judging.declaration import declaration_of, setting_of
 from gradebook.logs.judging.fit import ruler_of
 from gradebook.logs.judging.judge import each_step, judge
+from gradebook.logs.judging.order import Order, order_of
 from gradebook.logs.judging.rounding import Rounding
 from gradebook.logs.judging.suspects import can_show, telling_columns
 from gradebook.logs.judging.verdict import Verdict
 from gradebook.logs.judging.words import (
     REASONS,
     Statement,
+    left_over_words,
     near_words,
+    order_words,
     statement_of,
     ties_of,
 )
@@ -179,9 +183,16 @@ def _verdict(read: Verdict, layout: TrlLayout, j: Judgement) -> Verdict:
     fitting = frame[frame["verdict"] == j.verdict] if j.estimator else frame[:0]
     unchecked, unchecked_bugs = _unchecked(steps.has)
     bare = "advantage" not in steps.has
+    statement = statement_of(j, read.declared, read.columns)
+    left, near = (), None
+    if j.verdict == "none fits":
+        left, near = j.evidence.left_over, j.evidence.near
+    order = None if bare or layout.why == ASSUMED else _order(j)
+    if order:
+        statement = _with_order(statement, order, bool(left))
     return replace(
         read,
-        statement=_with_empty(statement_of(j, read.declared, read.columns), log),
+        statement=_with_empty(statement, log),
         verdict=j.verdict,
         judgement=j,
         bug=j.bug,
@@ -198,12 +209,25 @@ def _verdict(read: Verdict, layout: TrlLayout, j: Judgement) -> Verdict:
         steps_read=read.steps_read + len(frame),
         ties=ties_of(j),
         notes=(*_notes(log, ruler.advantage), *layout.notes, *unchecked_bugs),
-        near=near_words(j.evidence.near if j.verdict == "none fits" else None),
+        near=" ".join(map(left_over_words, left)) or near_words(near),
         unchecked=unchecked,
         weights=layout.weights,
         frame=frame,
         what_if=what_if(steps, j.declaration) if bare else pd.DataFrame(),
     )
+
+
+def _order(j: Judgement) -> Order:
+    """How rewards and advantages are ordered in the groups of the computation."""
+    view = j.computation.view if j.computation else View()
+    return order_of(j.evidence.ruler, view)
+
+
+def _with_order(statement: Statement, order: Order, explained: bool) -> Statement:
+    """The statement, with the order of rewards; what is left over, where it explains
+    the numbers, says more than a broken order does."""
+    words = order_words(order) if order.is_turned or not explained else ""
+    return replace(statement, rest=tuple(filter(None, (words, *statement.rest))))
 
 
 def check(

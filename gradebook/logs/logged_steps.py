@@ -103,6 +103,7 @@ class LoggedSteps:
     labels     [S] the steps' own names
     has        the canonical columns that the log has
     several    how the reward was made of several, where that is more than a sum
+    names      int64 [R] the log's prompt of each row, the same number in each step
     """
 
     batch: LoggedBatch
@@ -110,6 +111,7 @@ class LoggedSteps:
     labels: np.ndarray
     has: frozenset[str]
     several: Several | None = None
+    names: np.ndarray | None = None
 
     @property
     def rows(self) -> int:
@@ -183,7 +185,9 @@ class LoggedSteps:
         rows = self.rows_of(steps)
         batch = self.batch.select(rows)
         advantage, labels = self.advantage[rows], self.labels[steps]
-        return replace(self, batch=batch, advantage=advantage, labels=labels)
+        names = None if self.names is None else self.names[rows]
+        changed = replace(self, batch=batch, advantage=advantage, labels=labels)
+        return replace(changed, names=names)
 
     def parts(self) -> Iterator[np.ndarray]:
         """Neighbouring steps of about PART rows, bool [S], together all."""
@@ -220,4 +224,4 @@ def to_logged(table: Mapping[str, Any] | pd.DataFrame) -> LoggedSteps:
     batch = LoggedBatch(**of_batch, lengths=lengths, all_tokens=whole)
     advantage = cells.get("advantage", np.full(rows, np.nan)).astype("float64")
     labels = names[np.diff(step, prepend=-1) != 0]
-    return LoggedSteps(batch, advantage, labels, frozenset(cells))
+    return LoggedSteps(batch, advantage, labels, frozenset(cells), names=prompt)

@@ -149,6 +149,9 @@ def _best(
     for size, eps in product(sizes, ways):
         layout_tried = replace(layout, group_size=size, normalized=eps)
         tries += _tried(sample, counts, layout_tried)
+    # Any two rows are on a line, so pairs count only if they explain everything.
+    groups = [each for each in tries if each[2].group_size != 2 or each[0] == 1]
+    tries = groups or tries
     sums = [each for each in tries if not each[2].normalized]
     share, _, best = max(tries, key=lambda scored: scored[:2])
     if share < 1:  # what no weights explain is no normalization of each function

@@ -9,6 +9,7 @@ import numpy as np
 from gradebook.logs.judging.computation import Computation, plainness
 from gradebook.logs.judging.declaration import Declaration
 from gradebook.logs.judging.fit import NONE, WRITTEN, Fit, Ruler
+from gradebook.logs.judging.left_over import LeftOver
 from gradebook.logs.judging.near import NearMiss
 from gradebook.logs.judging.suspects import Suspect
 from gradebook.logs.logged_steps import LoggedSteps
@@ -38,7 +39,8 @@ class Evidence:
     cells         the groups of each suspect that cuts rows by place, float64 [R]
     nearest       the computation that fits most rows of the sample
     change        one change that explains the run, or None
-    near          what comes nearest, where nothing fits
+    left_over     what the numbers show, where nothing fits
+    near          what comes nearest, where nothing fits and they show nothing
     """
 
     ruler: Ruler
@@ -49,6 +51,7 @@ class Evidence:
     cells: Mapping[Suspect, np.ndarray] = field(default_factory=dict)
     nearest: Computation | None = None
     change: Change | None = None
+    left_over: tuple[LeftOver, ...] = ()
     near: NearMiss | None = None
 
     @property

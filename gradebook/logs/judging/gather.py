@@ -29,6 +29,7 @@ from gradebook.logs.judging.evidence import (
     unexplained,
 )
 from gradebook.logs.judging.fit import NONE, REWARDS, WRITTEN, Fit, Ruler, distance
+from gradebook.logs.judging.left_over import left_over
 from gradebook.logs.judging.near import NearMiss, near_miss
 from gradebook.logs.judging.space import Runs
 from gradebook.logs.judging.suspects import Candidate, Suspect
@@ -100,6 +101,8 @@ def gather(ruler: Ruler, declaration: Declaration, tick: Tick = untold) -> Evide
     found = _with_suspects(fits, found, suspects, _change(fits, found))
     if _is_explained(found):
         return found
+    if left := left_over(ruler):
+        return replace(found, left_over=left)
     return replace(found, near=_nearest(fits, found))
 
 

@@ -9,11 +9,14 @@ import numpy as np
 from gradebook.cases.scenario import bug
 from gradebook.core.formatting import counted, short
 from gradebook.core.vocabulary import NAMED
+from gradebook.logs.judging import left_over
 from gradebook.logs.judging.computation import Computation
 from gradebook.logs.judging.decide import OFF, Judgement
 from gradebook.logs.judging.declaration import REJECTS, ROLES
 from gradebook.logs.judging.fit import REWARDS, SCORES, WRITTEN
+from gradebook.logs.judging.left_over import LeftOver
 from gradebook.logs.judging.near import NearMiss
+from gradebook.logs.judging.order import Order
 from gradebook.logs.judging.suspects import Suspect
 
 Columns = Mapping[str, str]  # role -> the log's own name of a column
@@ -335,6 +338,57 @@ def ties_of(j: Judgement) -> dict[str, str]:
     ties |= {c.estimator: f"{c.title}: {same}" for c in computations}
     ties.pop(j.estimator, None)
     return ties
+
+
+def order_words(order: Order) -> str:
+    """How many prompts turn the order of their rewards, in sentences; "" for none."""
+    if not order.is_shown:
+        return ""
+    prompts = f"of {counted(order.prompts, 'prompt')} whose rewards differ"
+    if order.is_turned:
+        return (
+            f"In {order.turned:,} {prompts}, the best row has the lowest advantage:"
+            " training makes it less likely."
+        )
+    return (
+        f"In {order.broken:,} {prompts}, a row with a higher reward has a lower"
+        " advantage. That is by design only if rewards were normalized each, if the"
+        " reward that was normalized holds more than the logged one, or if some of"
+        " these rows do not count."
+    )
+
+
+LEFT_OVER = {
+    left_over.PIECES: "{title} fits every row where each prompt's rows are compared in"
+    " pieces of {number:.0f}, in their order.",
+    left_over.NEIGHBOURS: "The same prompts stand in neighbouring steps. {title} fits"
+    " every row where a prompt's rows of neighbouring steps are compared.",
+    left_over.ONE_ROW: "{title} fits the last row of each rollout, and the rollout's"
+    " other rows have advantage 0.",
+    left_over.CLAMP: "{title} fits all other rows, and the {rows:,} rows that miss are"
+    " at a bound of ±{number:.6g} that they would pass: the advantages are clamped.",
+    left_over.FLOOR: "{title} fits all other rows, and the {rows:,} rows that miss are"
+    " those of prompts with a deviation below {number:.6g}, which divides them.",
+    left_over.ZEROED: "{title} fits all other rows, and the {rows:,} rows that miss are"
+    " those of prompts with a deviation below {number:.6g}: their advantages are 0.",
+    left_over.LENGTH: "{title} fits every row if each token of the length changes the"
+    " reward by {number:.6g}: the reward that was normalized follows the length.",
+    left_over.LONGER: "What {title} leaves over follows the length: within a prompt,"
+    " longer rows have more of it.",
+    left_over.SHORTER: "What {title} leaves over follows the length: within a prompt,"
+    " longer rows have less of it.",
+    left_over.KL: "What {title} leaves over adds up to 0 in each prompt and grows from"
+    " 0 over the steps, as a KL in the reward does. Log the reward that was"
+    " normalized.",
+}
+"""Kind of what is left over -> its sentence."""
+
+
+def left_over_words(found: LeftOver) -> str:
+    """What is left over, in sentences."""
+    return LEFT_OVER[found.kind].format(
+        title=found.computation.title, number=found.number, rows=found.rows
+    )
 
 
 def near_words(near: NearMiss | None) -> str:

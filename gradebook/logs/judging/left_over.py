@@ -1,0 +1,347 @@
+"""Left over: what the numbers show of a log that no known computation fits.
+
+Each function here looks for one kind of reason: rows grouped otherwise, rows that were
+set to 0, a bound on the numbers, or a term in the reward that the log does not hold. It
+says so only if a plain computation then gives the advantages, or, for a KL, if the rest
+adds up to 0 in each prompt and grows from 0. R rows, S steps, G groups.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+
+from gradebook.core.batch import codes
+from gradebook.logs.judging.computation import DRAW, Computation, View
+from gradebook.logs.judging.fit import FLOAT32, Numbers, Ruler, distance
+from gradebook.logs.judging.search import quiet, some_steps
+from gradebook.logs.judging.space import Runs
+from gradebook.logs.logged_steps import LoggedSteps
+from gradebook.logs.weights import solved
+
+PIECES, NEIGHBOURS, ONE_ROW = "pieces", "neighbours", "one row"
+CLAMP, FLOOR, ZEROED = "clamp", "floor", "zeroed"
+LENGTH, LONGER, SHORTER, KL = "length", "longer", "shorter", "kl"
+"""The kinds of what is left over."""
+
+BY_PROMPT = View()
+
+ROWS = 4_096
+"""About so many rows are looked at, in whole steps."""
+FEWEST = 3
+"""A bound is one only if so many rows are at it."""
+ORDERED = 0.95
+"""The share of pairs of rows whose rest must be ordered as their lengths are."""
+GROWS = 0.1
+"""A rest grows from 0 if it is less than this at first, as a share of the last."""
+
+
+@dataclass(frozen=True)
+class LeftOver:
+    """One finding.
+
+    kind         one of the kinds above
+    computation  what fits, or fits the other rows
+    number       rows of a piece; the bound; the least deviation; the weight of a token
+    rows         how many rows it is about, of so many rows that were looked at
+    """
+
+    kind: str
+    computation: Computation
+    number: float = 0.0
+    rows: int = 0
+    of: int = 0
+
+
+def left_over(ruler: Ruler) -> tuple[LeftOver, ...]:
+    """What the log shows; () where it shows nothing. Of the kinds the first that the
+    numbers show."""
+    steps = ruler.steps
+    part = ruler.of_steps(some_steps(steps, ~quiet(steps), ROWS // 2))
+    for look in KINDS:
+        found = look(part)
+        if found is not None:
+            return (found,)
+    return ()
+
+
+# What is tried
+
+
+def plain(steps: LoggedSteps, view: View = BY_PROMPT) -> Iterator[Computation]:
+    """The computations of a prompt's rows or of a step's that are used most."""
+    eps = (1e-6, 1e-4, 1e-8, 1e-5, 1e-9)
+    yield Computation("group_mean", "none", view=view)
+    yield Computation("leave_one_out", "none", view=view, lone_row="zero")
+    for ddof in (1, 0):
+        for each in eps:
+            yield Computation("group_mean", "group_std", ddof, each, view=view)
+    for baseline in ("group_mean", "batch_mean"):
+        for each in eps[:3]:
+            yield Computation(baseline, "batch_std", 1, each, view=view)
+    yield Computation("batch_mean", "none", view=view)
+
+
+def numbers_of(steps: LoggedSteps, c: Computation) -> Numbers:
+    return Runs(steps, c.view).compute(replace(c, several=steps.several))
+
+
+def fitting(ruler: Ruler, view: View = BY_PROMPT) -> Computation | None:
+    """The first plain computation that fits every step."""
+    for c in plain(ruler.steps, view):
+        if ruler.fit(numbers_of(ruler.steps, c)).good.all():
+            return c
+    return None
+
+
+def near(ruler: Ruler, computed: Numbers) -> np.ndarray:
+    """bool [R] the rows that fit."""
+    limit = ruler.base + ruler.written + ruler.score_slack(computed)
+    return distance(computed.values, ruler.steps.advantage) <= limit
+
+
+def relabelled(steps: LoggedSteps, prompt: np.ndarray, step: np.ndarray) -> LoggedSteps:
+    """The rows with other prompts and steps, numbers [R], sorted by step."""
+    order = np.argsort(step, kind="stable")
+    batch = steps.batch.select(torch.from_numpy(order))
+    step, prompt = codes(step[order]), codes(prompt[order])
+    tensors = {"step": torch.from_numpy(step), "prompt": torch.from_numpy(prompt)}
+    labels = np.arange(step.max() + 1)
+    batch = replace(batch, **tensors)
+    return replace(steps, batch=batch, advantage=steps.advantage[order], labels=labels)
+
+
+def only(steps: LoggedSteps, keep: np.ndarray) -> LoggedSteps:
+    """The rows `keep`, bool [R], at least one."""
+    rows = np.flatnonzero(keep)
+    labels = steps.labels[np.unique(steps.step_of[rows])]
+    batch = steps.batch.select(torch.from_numpy(rows))
+    return replace(steps, batch=batch, advantage=steps.advantage[rows], labels=labels)
+
+
+# Rows grouped otherwise, or set to 0
+
+
+def pieces(ruler: Ruler) -> LeftOver | None:
+    """Pieces of fewer rows than a prompt has are compared with each other."""
+    size = int(np.gcd.reduce(ruler.steps.groups.size))
+    for rows in range(size - 1, 1, -1):
+        if size % rows == 0 and (c := fitting(ruler, View(DRAW, rows))):
+            return LeftOver(PIECES, c, rows, ruler.steps.rows, ruler.steps.rows)
+    return None
+
+
+def neighbours(ruler: Ruler) -> LeftOver | None:
+    """The rows of a prompt stand in neighbouring steps, and are compared there."""
+    steps = ruler.steps
+    if steps.names is None:
+        return None
+    names, step = steps.names, steps.step_of
+    pairs = np.unique(np.stack([names, step], 1), axis=0)
+    follows = (np.diff(pairs[:, 0]) == 0) & (np.diff(pairs[:, 1]) == 1)
+    run = np.cumsum(~np.append(False, follows))
+    if follows.sum() < len(pairs) / 3:
+        return None
+    width = pairs[:, 1].max() + 1
+    at = np.searchsorted(pairs[:, 0] * width + pairs[:, 1], names * width + step)
+    first = np.zeros(len(run), dtype=int)
+    starts = np.flatnonzero(~np.append(False, follows))
+    first = pairs[starts, 1][run - 1]
+    together = relabelled(steps, run[at], first[at])
+    c = fitting(replace(ruler, steps=together))
+    return c and LeftOver(NEIGHBOURS, c, 0, int(follows.sum()), steps.rows)
+
+
+def one_row(ruler: Ruler) -> LeftOver | None:
+    """The last row of each rollout fits, and its other rows are 0."""
+    steps = ruler.steps
+    if "rollout" not in steps.has:
+        return None
+    of = codes(steps.prompt * (steps.rows + 1) + codes(steps.batch.rollout.numpy()))
+    last = np.zeros(steps.rows, dtype=bool)
+    last[len(of) - 1 - np.unique(of[::-1], return_index=True)[1]] = True
+    others = steps.advantage[~last]
+    if last.all() or not (np.abs(np.nan_to_num(others, nan=1.0)) <= 1e-9).all():
+        return None
+    for some in (last, np.ones(steps.rows, dtype=bool)):
+        part = only(steps, some)
+        for c in plain(part):
+            fits = near(replace(ruler, steps=part), numbers_of(part, c))
+            if fits[last[some]].all():
+                return LeftOver(ONE_ROW, c, 0, int(last.sum()), steps.rows)
+    return None
+
+
+# Bounds
+
+
+def clamp(ruler: Ruler) -> LeftOver | None:
+    """Every row that misses is at a bound, and would be beyond it."""
+    steps = ruler.steps
+    logged = np.nan_to_num(steps.advantage)
+    at = {
+        bound: np.abs(logged - bound) <= 1e-6 * (1 + abs(bound))
+        for bound in (logged.max(), logged.min())
+    }
+    at = {bound: rows for bound, rows in at.items() if rows.sum() >= FEWEST}
+    if not at:
+        return None
+    for c in plain(steps):
+        computed = numbers_of(steps, c)
+        fits = near(ruler, computed)
+        beyond = np.zeros(steps.rows, dtype=bool)
+        for bound, rows in at.items():
+            further = (computed.values - bound) * np.sign(bound) > 0
+            beyond |= rows & ~fits & further
+        if beyond.sum() >= FEWEST and (fits | beyond).all() and fits.any():
+            bound = max(map(abs, at))
+            return LeftOver(CLAMP, c, float(bound), int(beyond.sum()), steps.rows)
+    return None
+
+
+def floor(ruler: Ruler) -> LeftOver | None:
+    """The rows that miss are those of prompts with a deviation below a floor, which is
+    divided by instead; or their advantages are 0."""
+    steps = ruler.steps
+    for c in (each for each in plain(steps) if each.scale == "group_std"):
+        computed = numbers_of(steps, c)
+        assert computed.spread is not None
+        fits = near(ruler, computed)
+        misses = np.bincount(steps.prompt, ~fits) > 0
+        spread = computed.spread[steps.groups.first]
+        if misses.sum() < FEWEST or not fits.any() or misses.all():
+            continue
+        # A flat prompt fits whatever divides it.
+        kept = ~misses & (spread > 0)
+        if not kept.any() or spread[misses].max() >= spread[kept].min():
+            continue
+        rows = misses[steps.prompt]
+        away = (steps.reward - computed.baseline)[rows]
+        logged = steps.advantage[rows]
+        if (np.abs(logged) <= 1e-9).all():
+            least = float(spread[kept].min())
+            return LeftOver(ZEROED, c, least, int(rows.sum()), steps.rows)
+        tells = np.abs(logged) > 1e-3 * np.abs(logged).max()
+        divisor = away[tells] / logged[tells]
+        if np.ptp(divisor) <= 1e-3 * abs(float(np.median(divisor))):
+            least = float(np.median(divisor))
+            return LeftOver(FLOOR, c, least, int(rows.sum()), steps.rows)
+    return None
+
+
+# Terms in the reward
+
+
+def length(ruler: Ruler) -> LeftOver | None:
+    """The reward that was normalized falls, or rises, with the length; or what is left
+    over of an advantage does."""
+    steps = ruler.steps
+    if "length" not in steps.has:
+        return None
+    tokens = steps.batch.all_tokens.double().numpy()
+    functions = np.stack([steps.reward, tokens], axis=1)
+    finite = np.isfinite(steps.advantage).all()
+    weights = (
+        solved(functions, steps.advantage, steps.prompt, steps.step_of)
+        if finite
+        else None
+    )
+    if weights and weights[0] > 0 and weights[1]:
+        each = weights[1] / weights[0]
+        reward = steps.reward + each * tokens
+        batch = replace(steps.batch, reward=torch.from_numpy(reward))
+        if c := fitting(replace(ruler, steps=replace(steps, batch=batch))):
+            return LeftOver(LENGTH, c, each, steps.rows, steps.rows)
+    for c in plain(steps):
+        rest = steps.advantage - numbers_of(steps, c).values
+        if finite and (kind := _follows(rest, tokens, steps, ruler)):
+            return LeftOver(kind, c, 0, steps.rows, steps.rows)
+    return None
+
+
+def _follows(
+    rest: np.ndarray, tokens: np.ndarray, steps: LoggedSteps, ruler: Ruler
+) -> str:
+    """LONGER or SHORTER, the rows of a prompt that have more; or ""."""
+    rises = falls = 0
+    for rows in np.split(
+        np.argsort(steps.prompt, kind="stable"),
+        np.cumsum(steps.groups.size)[:-1],
+    ):
+        longer = np.sign(tokens[rows, None] - tokens[rows])
+        more = rest[rows, None] - rest[rows]
+        more = np.where(np.abs(more) > 2 * ruler.base[rows].max(), np.sign(more), 0)
+        rises += int((longer * more > 0).sum())
+        falls += int((longer * more < 0).sum())
+    pairs = 2 * sum(int(n * (n - 1) // 2) for n in steps.groups.size)
+    if rises + falls < max(40, pairs / 2):
+        return ""
+    if rises >= ORDERED * (rises + falls):
+        return LONGER
+    return SHORTER if falls >= ORDERED * (rises + falls) else ""
+
+
+def kl(ruler: Ruler) -> LeftOver | None:
+    """What is left over adds up to 0 in each prompt and grows from 0 over the steps, as
+    a KL in the reward does."""
+    steps = ruler.steps
+    if steps.step_count < 4 or not np.isfinite(steps.advantage).all():
+        return None
+    sums = np.bincount(steps.prompt, steps.advantage)
+    slack = np.bincount(steps.prompt, ruler.base + ruler.written)
+    slack += FLOAT32 * np.bincount(steps.prompt, np.abs(steps.advantage))
+    if not (np.abs(sums) <= slack).all():
+        return None
+    for c in plain(steps):
+        if c.couples_prompts:
+            continue
+        computed = numbers_of(steps, c)
+        if c.divides and not _has_deviation_1(ruler, c):
+            continue
+        rest = (
+            _off_the_line(steps, computed.values)
+            if c.divides
+            else (steps.advantage - computed.values)
+        )
+        if _grows(rest, steps):
+            return LeftOver(KL, c, 0, steps.rows, steps.rows)
+    return None
+
+
+def _has_deviation_1(ruler: Ruler, c: Computation) -> bool:
+    """The advantages of most prompts have the deviation 1, as those of any reward that
+    was divided by its own."""
+    steps = ruler.steps
+    size = steps.groups.size
+    square = np.bincount(steps.prompt, steps.advantage**2) / np.maximum(
+        size - c.ddof, 1
+    )
+    return bool((np.abs(square[size > 1] - 1) < 0.02).mean() > 0.8)
+
+
+def _off_the_line(steps: LoggedSteps, values: np.ndarray) -> np.ndarray:
+    """The rest of advantages over the line through the computed ones, [R]."""
+    group = steps.prompt
+    square = np.bincount(group, values**2)
+    along = np.bincount(group, values * steps.advantage)
+    slope = np.divide(along, square, out=np.zeros_like(square), where=square > 1e-12)
+    return np.where(square > 1e-12, 1, 0)[group] * (
+        steps.advantage - slope[group] * values
+    )
+
+
+def _grows(rest: np.ndarray, steps: LoggedSteps) -> bool:
+    size = np.sqrt(steps.total(rest**2) / steps.batch.step_rows.numpy())
+    third = max(1, steps.step_count // 3)
+    last = np.median(size[-third:])
+    if size[0] > GROWS * last or last < 1e-3:
+        return False
+    rank = np.argsort(np.argsort(size))
+    return bool(np.corrcoef(rank, np.arange(len(rank)))[0, 1] > 0.7)
+
+
+KINDS: tuple[Callable[[Ruler], LeftOver | None], ...] = (
+    *(pieces, neighbours, one_row, clamp, floor, length, kl),
+)
+"""One function for each kind, in the order in which they are asked."""
