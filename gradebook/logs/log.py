@@ -210,6 +210,8 @@ def _verdict(read: Verdict, layout: TrlLayout, j: Judgement) -> Verdict:
         ties=ties_of(j),
         notes=(*_notes(log, ruler.advantage), *layout.notes, *unchecked_bugs),
         near=" ".join(map(left_over_words, left)) or near_words(near),
+        left_over=next((each.kind for each in left), ""),
+        order=order,
         unchecked=unchecked,
         weights=layout.weights,
         frame=frame,

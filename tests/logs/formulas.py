@@ -548,3 +548,192 @@ def fault(seed, name=None):
         frame, a, *shown = function(shape(chance, least=4), chance)
     frame = frame.assign(advantage=np.asarray(a, dtype=float))
     return name.split(" ")[0], proved and all(shown), frame.drop(columns="group")
+
+
+FUNCTIONS = ("acc_reward", "format_reward", "style_reward")
+WEIGHTS = ((1, 1), (1, 0.5), (0.7, 0.3), (1, 2), (1, 0.2), (1, 1, 1), (1, 0.5, 0.25))
+
+
+def written(frame, a, chance, least=0):
+    """The frame with its advantages as a log writes them, and the rounding; `least`
+    decimals where it is rounded to decimals."""
+    how = str(chance.choice(ROUNDINGS))
+    if how.isdigit():
+        how = str(max(int(how), least))
+    if chance.random() < 0.1 and np.abs(a).max() < 1000 and not least:
+        how = str(chance.choice(TYPES))
+    return frame.assign(advantage=rounded(a, how)), how
+
+
+def without_some(frame, chance, *names):
+    """Half of the time without these columns."""
+    return frame.drop(columns=[*names]) if chance.random() < 0.5 else frame
+
+
+def usual(f, reward, name, eps):
+    """The advantages of a reward under one of the computations used most."""
+    b, s = By(f["group"], reward), By(f["step"], reward)
+    away = np.asarray(reward) - b.mean
+    return {
+        "dr_grpo": lambda: away,
+        "rloo": lambda: np.asarray(reward) - b.others,
+        "grpo": lambda: away / (b.std(1) + eps),
+        "grpo_batch_std": lambda: away / (s.std(1) + eps),
+        "batch_zscore": lambda: (np.asarray(reward) - s.mean) / (s.std(1) + eps),
+    }[name]()
+
+
+USUAL = ("dr_grpo", "rloo", "grpo", "grpo_batch_std")
+
+
+def parts(seed):
+    """(what it is, estimator, weights, frame) of rewards of several functions, summed
+    and then normalized, or normalized each (GDPO). Groups have three rows or more:
+    pairs tell no weights."""
+    chance = np.random.default_rng([seed, 10])
+    f = shape(chance, 4)
+    f = f[f.groupby("group")["group"].transform("size") > 2].reset_index(drop=True)
+    weights = WEIGHTS[chance.integers(len(WEIGHTS))]
+    names = FUNCTIONS[: len(weights)]
+    f[names[0]] = f.pop("reward")
+    for name in names[1:]:
+        kind = str(chance.choice(["quarters", "normal", "three decimals"]))
+        f[name] = REWARDS[kind](chance, np.zeros(len(f)))
+    eps = chance.choice([1e-4, 1e-6, 1e-8])
+    if chance.random() < 0.5:
+        name = str(chance.choice(USUAL))
+        a = usual(f, f[[*names]].to_numpy() @ np.array(weights, float), name, eps)
+        f = without_some(f, chance, "response_length")
+    else:
+        each = [By(f["group"], f[n]) for n in names]
+        total = sum(
+            w * (b.x - b.mean) / (b.std(1) + eps) for w, b in zip(weights, each)
+        )
+        name = str(chance.choice(["not again", "over rows", "over tokens", "over std"]))
+        a = {
+            "not again": lambda: total,
+            "over rows": lambda: again(f, total),
+            "over tokens": lambda: again(f, total, by_token=True),
+            "over std": lambda: usual(f, total, "batch_zscore", eps),
+        }[name]()
+    f, how = written(f, a, chance, least=4)
+    estimator = name if name in USUAL else "gdpo"
+    return f"{name} of {len(weights)}, {how}", estimator, weights, dressed(f, chance)
+
+
+def beside():
+    """kind -> (frame, chance) -> (frame, advantages): numbers that a plain computation
+    gives but for one thing, which the log shows. None where it made no difference."""
+
+    def reward_with(f, chance, term, names=USUAL[:3]):
+        name = str(chance.choice(names))
+        return usual(f, f["reward"].to_numpy() + term, name, chance.choice(EPS))
+
+    def clamp(f, chance):
+        a = usual(f, f["reward"], str(chance.choice(USUAL)), 1e-6)
+        bound = np.quantile(np.abs(a), chance.uniform(0.6, 0.9))
+        return f, np.clip(a, -bound, bound)
+
+    def floor(f, chance):
+        level = np.exp(chance.normal(size=f["group"].max() + 1))[f["group"]]
+        f = f.assign(reward=level * f["reward"])
+        b = By(f["group"], f["reward"])
+        spread = b.std(1)
+        least = np.quantile(spread, chance.uniform(0.3, 0.6))
+        return f, (b.x - b.mean) / np.maximum(spread, least)
+
+    def kl(f, chance):
+        step = f["step"].to_numpy()
+        size = chance.choice([0.02, 0.05, 0.2]) * step / max(step.max(), 1)
+        term = -size * np.abs(1 + 0.5 * chance.normal(size=len(f)))
+        return f, reward_with(f, chance, term)
+
+    def length(f, chance):
+        each = chance.choice([1e-2, 2e-3, 1 / 512])
+        return f, reward_with(f, chance, -each * f["response_length"].to_numpy())
+
+    def pieces(f, chance):
+        size = int(chance.choice([2, 4]))
+        f = f[f.groupby("group")["group"].transform("size") >= 2 * size]
+        f = f[f.groupby("group").cumcount() < 2 * size].reset_index(drop=True)
+        if f["group"].nunique() < 4:
+            return None
+        cell = f["group"] * 100 + f.groupby("group").cumcount() // size
+        return f, usual(f.assign(group=cell), f["reward"], "grpo", 1e-6)
+
+    def one_row(f, chance):
+        f = f.assign(trajectory_id=np.arange(len(f)))
+        turns = chance.integers(1, 4, len(f))
+        a = usual(f, f["reward"], str(chance.choice(USUAL[:3])), 1e-6)
+        f = f.loc[f.index.repeat(turns)]
+        last = ~f["trajectory_id"].duplicated(keep="last").to_numpy()
+        return f.reset_index(drop=True), np.where(last, a[f.index], 0.0)
+
+    def neighbours(f, chance):
+        a = usual(f, f["reward"], str(chance.choice(USUAL[:3])), 1e-6)
+        half = f.groupby("group").cumcount() % 2
+        f = f.assign(step=2 * f["step"] + half, advantage=a)
+        f = f.sort_values(["step", "uid"], kind="stable").reset_index(drop=True)
+        return f, f.pop("advantage").to_numpy()
+
+    return {
+        "clamp": clamp,
+        "floor": floor,
+        "kl": kl,
+        "length": length,
+        "pieces": pieces,
+        "one row": one_row,
+        "neighbours": neighbours,
+    }
+
+
+def shown(seed, kind):
+    """(what it is, frame) of a log that shows `kind`; None where chance drew one that
+    shows nothing."""
+    chance = np.random.default_rng([seed, 20, [*beside()].index(kind)])
+    f = shape(chance, 4)
+    if kind == "kl":
+        f = f[f["step"] < 60]
+    made = beside()[kind](f, chance)
+    if made is None:
+        return None
+    f, a = made
+    f, how = written(f, a, chance, least=4)
+    if kind != "length":
+        f = without_some(f, chance, "response_length")
+    return f"{kind}, {how}", dressed(f, chance)
+
+
+def turned(seed):
+    """(what it is, frame): MaxRL over rewards below 0, or a sign that slipped."""
+    chance = np.random.default_rng([seed, 30])
+    f = shape(chance)
+    f["reward"] -= f["reward"].max() + 0.1 + chance.random()
+    b = By(f["group"], f["reward"])
+    name = str(chance.choice(["maxrl", "slipped sign"]))
+    a = (b.x - b.mean) / (b.mean + 1e-6)
+    if name == "slipped sign":
+        a = -usual(f, f["reward"], str(chance.choice(USUAL)), 1e-6)
+    f, how = written(f, a, chance, least=3)
+    return f"{name}, {how}", dressed(f, chance)
+
+
+def masked(seed):
+    """(what it is, frame): rows that the loss masks vote, and keep an advantage."""
+    chance = np.random.default_rng([seed, 40])
+    f = shape(chance, 4)
+    a = usual(f, f["reward"], str(chance.choice(USUAL[:3])), 1e-6)
+    gone = chance.random(len(f)) < 0.25
+    f["response_length"] = f["response_length"] * ~gone
+    f, how = written(f, a, chance, least=3)
+    return f"masked, {how}", dressed(f, chance)
+
+
+def copies(seed):
+    """(estimator, what it is, frame): copies of its first row fill the last step, and
+    have no vote."""
+    chance = np.random.default_rng([seed, 50])
+    f = shape(chance, 3)
+    name = str(chance.choice(USUAL[:3]))
+    f, how = written(f, usual(f, f["reward"], name, 1e-6), chance, least=3)
+    return name, f"copies, {how}", dressed(copied(f, chance), chance)

@@ -1,6 +1,7 @@
 """What the check promises, measured on the made logs of `formulas`."""
 
 import formulas
+import numpy as np
 from asking import named, verdict_on
 
 
@@ -40,7 +41,64 @@ def misdeclared(seed):
     return f"{name}, {declared} declared", said.exit_code != 0 or "broken", said
 
 
+def parts(seed):
+    """Rewards of several functions: the computation and the ratio of the weights."""
+    name, estimator, weights, frame = formulas.parts(seed)
+    said = verdict_on(frame)
+    ratio = np.array(said.weights) if len(said.weights) == len(weights) else np.zeros(1)
+    same = np.allclose(ratio / ratio.max(), np.array(weights) / max(weights), rtol=2e-3)
+    right = said.exit_code == 0 and estimator in named(said) and same
+    return name, "broken" if said.exit_code == 1 else bool(right), said
+
+
+def shown(kind):
+    """What a log shows where nothing fits; or a computation that is known to do so."""
+
+    def told(seed):
+        drawn = formulas.shown(seed, kind)
+        if drawn is None:
+            return "", True, None
+        name, frame = drawn
+        said = verdict_on(frame)
+        right = said.left_over in SAYS.get(kind, (kind,))
+        # A floor may be a computation of its own.
+        right |= kind == "floor" and " as the least" in said.convention
+        return name, "broken" if said.exit_code == 1 else right, said
+
+    return told
+
+
+SAYS = {"length": ("length", "shorter"), "floor": ("floor", "zeroed")}
+"""Kind -> the findings that name it, if not itself."""
+
+
+def turned(seed):
+    """A turned order is a finding, never exit code 1."""
+    name, frame = formulas.turned(seed)
+    said = verdict_on(frame)
+    right = said.order is not None and said.order.is_turned
+    return name, "broken" if said.exit_code == 1 else right, said
+
+
+def masked(seed):
+    """Masked rows that vote are asked about, whatever advantage they have."""
+    name, frame = formulas.masked(seed)
+    said = verdict_on(frame)
+    right = said.exit_code == 2 and "rejected_rows" in (said.bug, *said.asks)
+    return name, "broken" if said.exit_code == 1 else right, said
+
+
+def copies(seed):
+    """Copies without a vote change no name."""
+    estimator, name, frame = formulas.copies(seed)
+    said = verdict_on(frame)
+    right = estimator in named(said) and said.exit_code == 0
+    return name, "broken" if said.exit_code == 1 else right, said
+
+
 KINDS = {kind.__name__: kind for kind in (inside, outside, faults, misdeclared)}
+KINDS |= {"parts": parts, **{kind: shown(kind) for kind in formulas.beside()}}
+KINDS |= {kind.__name__: kind for kind in (turned, masked, copies)}
 """Kind of log -> what it has to be told."""
 
 

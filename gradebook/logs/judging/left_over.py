@@ -13,9 +13,9 @@ import numpy as np
 import torch
 
 from gradebook.core.batch import codes
+from gradebook.core.tolerance import SCORES
 from gradebook.logs.judging.computation import DRAW, Computation, View
-from gradebook.logs.judging.fit import FLOAT32, Numbers, Ruler, distance
-from gradebook.logs.judging.search import quiet, some_steps
+from gradebook.logs.judging.fit import Numbers, Ruler, distance
 from gradebook.logs.judging.space import Runs
 from gradebook.logs.logged_steps import LoggedSteps
 from gradebook.logs.weights import solved
@@ -58,12 +58,23 @@ def left_over(ruler: Ruler) -> tuple[LeftOver, ...]:
     """What the log shows; () where it shows nothing. Of the kinds the first that the
     numbers show."""
     steps = ruler.steps
-    part = ruler.of_steps(some_steps(steps, ~quiet(steps), ROWS // 2))
+    part = ruler.of_steps(sampled(steps))
     for look in KINDS:
         found = look(part)
         if found is not None:
             return (found,)
     return ()
+
+
+def sampled(steps: LoggedSteps) -> np.ndarray:
+    """Steps of about ROWS rows that tell something, spread evenly. bool [S]"""
+    size = steps.batch.step_rows.numpy()
+    telling = np.flatnonzero(~steps.quiet)
+    count = max(int(ROWS / max(size[telling].mean(), 1)), 4)
+    places = np.unique(np.linspace(0, len(telling) - 1, count).astype(int))
+    chosen = np.zeros(len(size), dtype=bool)
+    chosen[telling[places]] = True
+    return chosen
 
 
 # What is tried
@@ -290,7 +301,7 @@ def kl(ruler: Ruler) -> LeftOver | None:
         return None
     sums = np.bincount(steps.prompt, steps.advantage)
     slack = np.bincount(steps.prompt, ruler.base + ruler.written)
-    slack += FLOAT32 * np.bincount(steps.prompt, np.abs(steps.advantage))
+    slack += SCORES * np.bincount(steps.prompt, np.abs(steps.advantage))
     if not (np.abs(sums) <= slack).all():
         return None
     for c in plain(steps):

@@ -12,6 +12,7 @@ from pydantic_core import to_jsonable_python
 
 from gradebook.core.lazy_pandas import pd
 from gradebook.logs.judging.decide import Judgement, no_steps
+from gradebook.logs.judging.order import Order
 from gradebook.logs.judging.words import Columns, Statement
 from gradebook.logs.read.log import Log
 
@@ -28,6 +29,8 @@ class Verdict:
     steps_fitted  steps that the named computation fits
     ties          what fits equally well -> why the log cannot tell
     near          what comes nearest, where nothing fits
+    left_over     the kind of what is left over there, a kind of `left_over`; or ""
+    order         whether higher rewards have higher advantages; None if not asked
     unchecked     one line: the columns that would let more be checked
     broken        what was left out or is missing, the first hundred by place
     frame         one row per step: what `check` gives
@@ -53,6 +56,8 @@ class Verdict:
     ties: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     near: str = ""
+    left_over: str = ""
+    order: Order | None = None
     unchecked: str = ""
     columns: Columns = field(default_factory=dict)
     files: tuple[str, ...] = ()

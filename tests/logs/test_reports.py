@@ -1,0 +1,94 @@
+"""Logs made from the formulas of public reports: trainer and number stand in a file's
+name. Each answer is what the report's formula is."""
+
+from pathlib import Path
+
+import pytest
+
+from gradebook.logs.log import check_log
+
+REPORTS = Path(__file__).parent / "reports"
+
+GDPO_OVER_TOKENS = "match GDPO (each reward normalized in its group (eps 1e−6)"
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"columns": {"reward": "acc_reward + format_reward"}},
+        {"weights": (1, 1)},
+        {"columns": {"reward": "acc_reward + format_reward"}, "weights": (1, 1)},
+    ],
+)
+def test_equal_questions_about_several_rewards_get_one_answer(options):
+    found = check_log([REPORTS / "l02-verl-6497-gdpo-tokens.csv"], **options)
+    assert (found.exit_code, found.estimator) == (0, "gdpo")
+    assert GDPO_OVER_TOKENS in found.sentence
+    assert "the sum normalized over tokens, ddof 1" in found.sentence
+    assert not found.asks and not found.bug
+
+
+@pytest.mark.parametrize(
+    "declared, code", [({}, 0), ({"estimator": "gdpo"}, 0), ({"estimator": "grpo"}, 1)]
+)
+def test_rewards_that_are_normalized_each_are_gdpo_and_no_whole_batch(declared, code):
+    log = REPORTS / "l03-trl-normalize-then-sum.csv"
+    found = check_log([log], declared=declared)
+    assert (found.exit_code, found.weights) == (code, (1, 0.5))
+    assert "match GDPO" in found.sentence and "Whole batch" not in found.sentence
+    assert ("you declared estimator=grpo" in found.sentence) == (code == 1)
+
+
+def test_gdpo_is_not_what_a_sum_of_rewards_gives():
+    log = REPORTS / "l12a-trl-5352-functions.csv"
+    found = check_log([log], declared={"estimator": "gdpo"})
+    assert (found.exit_code, found.verdict) == (1, "other")
+
+
+def test_weights_are_what_each_group_gives():
+    found = check_log([REPORTS / "l12a-trl-5352-functions.csv"])
+    assert (found.exit_code, found.estimator) == (0, "grpo")
+    assert found.weights == (0.7, 0.3)
+
+
+def test_a_division_by_a_negative_mean_is_said_to_turn_every_prompt():
+    found = check_log([REPORTS / "l18-trl-5026-maxrl.csv"])
+    assert (found.exit_code, found.estimator) == (0, "maxrl")
+    assert "In 20 of 20 prompts whose rewards differ, the best row" in found.sentence
+
+
+@pytest.mark.parametrize(
+    "log, columns, sentence",
+    [
+        (
+            "l06-prime-2702-length-penalty.jsonl",
+            {"prompt": "example_id", "length": "completion_len"},
+            "What Dr. GRPO leaves over follows the length",
+        ),
+        (
+            "l07-skyrl-1507-stepwise.jsonl",
+            {},
+            "GRPO fits the last row of each rollout",
+        ),
+        (
+            "l13-trl-5889-rloo-kl.csv",
+            {},
+            "What RLOO leaves over adds up to 0 in each prompt and grows from 0",
+        ),
+        (
+            "l19-tunix-816-micro-groups.csv",
+            {},
+            "GRPO fits every row where each prompt's rows are compared in pieces of 4",
+        ),
+        (
+            "l33-clipped-advantages.csv",
+            {},
+            "GRPO fits all other rows, and the 64 rows that miss are at a bound of ±1",
+        ),
+    ],
+)
+def test_what_is_left_over_is_said_where_nothing_fits(log, columns, sentence):
+    found = check_log([REPORTS / log], columns=columns)
+    assert (found.exit_code, found.verdict) == (2, "none fits")
+    assert found.near.startswith(sentence)
