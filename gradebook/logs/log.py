@@ -184,9 +184,9 @@ def _verdict(read: Verdict, layout: TrlLayout, j: Judgement) -> Verdict:
     unchecked, unchecked_bugs = _unchecked(steps.has)
     bare = "advantage" not in steps.has
     statement = statement_of(j, read.declared, read.columns)
-    left, near = (), None
-    if j.verdict == "none fits":
-        left, near = j.evidence.left_over, j.evidence.near
+    fits = j.verdict != "none fits"
+    left = () if fits else j.evidence.left_over
+    near = None if fits else j.evidence.near
     order = None if bare or layout.why == ASSUMED else _order(j)
     if order:
         statement = _with_order(statement, order, bool(left))

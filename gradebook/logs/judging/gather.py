@@ -101,8 +101,8 @@ def gather(ruler: Ruler, declaration: Declaration, tick: Tick = untold) -> Evide
     found = _with_suspects(fits, found, suspects, _change(fits, found))
     if _is_explained(found):
         return found
-    if left := left_over(ruler):
-        return replace(found, left_over=left)
+    if rest := left_over(ruler):
+        return replace(found, left_over=rest)
     return replace(found, near=_nearest(fits, found))
 
 

@@ -117,9 +117,8 @@ def relabelled(steps: LoggedSteps, prompt: np.ndarray, step: np.ndarray) -> Logg
     order = np.argsort(step, kind="stable")
     batch = steps.batch.select(torch.from_numpy(order))
     step, prompt = codes(step[order]), codes(prompt[order])
-    tensors = {"step": torch.from_numpy(step), "prompt": torch.from_numpy(prompt)}
     labels = np.arange(step.max() + 1)
-    batch = replace(batch, **tensors)
+    batch = replace(batch, step=torch.from_numpy(step), prompt=torch.from_numpy(prompt))
     return replace(steps, batch=batch, advantage=steps.advantage[order], labels=labels)
 
 
@@ -156,12 +155,12 @@ def neighbours(ruler: Ruler) -> LeftOver | None:
         return None
     width = pairs[:, 1].max() + 1
     at = np.searchsorted(pairs[:, 0] * width + pairs[:, 1], names * width + step)
-    first = np.zeros(len(run), dtype=int)
     starts = np.flatnonzero(~np.append(False, follows))
     first = pairs[starts, 1][run - 1]
     together = relabelled(steps, run[at], first[at])
-    c = fitting(replace(ruler, steps=together))
-    return c and LeftOver(NEIGHBOURS, c, 0, int(follows.sum()), steps.rows)
+    if (c := fitting(replace(ruler, steps=together))) is None:
+        return None
+    return LeftOver(NEIGHBOURS, c, 0, int(follows.sum()), steps.rows)
 
 
 def one_row(ruler: Ruler) -> LeftOver | None:
@@ -300,8 +299,8 @@ def kl(ruler: Ruler) -> LeftOver | None:
     if steps.step_count < 4 or not np.isfinite(steps.advantage).all():
         return None
     sums = np.bincount(steps.prompt, steps.advantage)
-    slack = np.bincount(steps.prompt, ruler.base + ruler.written)
-    slack += SCORES * np.bincount(steps.prompt, np.abs(steps.advantage))
+    rounding = ruler.base + ruler.written + SCORES * np.abs(steps.advantage)
+    slack = np.bincount(steps.prompt, rounding)
     if not (np.abs(sums) <= slack).all():
         return None
     for c in plain(steps):
