@@ -266,21 +266,23 @@ def matched(old: list[str], new: list[str]) -> tuple[int | None, ...]:
     return tuple(came)
 
 
-def overstepped(edits: case.Edits, made: Changes) -> str:
+def overstepped(edits: case.Edits, differences: Changes) -> str:
     """Which edit the challenge does not allow, in one sentence; "" if there is none."""
-    added = made.came_from.count(None)
-    kept = [row for row in made.came_from if row is not None]
+    added = differences.came_from.count(None)
+    survivors = [row for row in differences.came_from if row is not None]
     within = (
-        ("any" in edits.settings or made.settings <= {*edits.settings})
+        ("any" in edits.settings or differences.settings <= {*edits.settings})
         and (edits.add or not added)
-        and (edits.remove or not made.removed)
-        and (edits.reorder or kept == sorted(kept))
-        and all(row in edits.rows or not edits.rows for row, _ in made.cells)
-        and all({"any", name} & {*edits.columns} for _, name in made.cells)
+        and (edits.remove or not differences.removed)
+        and (edits.reorder or survivors == sorted(survivors))
+        and all(row in edits.rows or not edits.rows for row, _ in differences.cells)
+        and all({"any", name} & {*edits.columns} for _, name in differences.cells)
     )
     if not within:
         return "There is an edit that this challenge does not allow."
-    count = len(made.cells) + len(made.settings) + added + made.removed
+    count = (
+        len(differences.cells) + len(differences.settings) + added + differences.removed
+    )
     return f"There are {count} edits." if 0 < edits.most < count else ""
 
 

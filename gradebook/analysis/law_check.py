@@ -195,15 +195,15 @@ def kind_of(name: str) -> str:
 
 
 def _told(change: Change, row: int, due: float, value: float, kind: str) -> str:
-    asked, got = pair(due, value, 5 if kind == "gradient" else 3)
+    expected, actual = pair(due, value, 5 if kind == "gradient" else 3)
     what = f"the {NAMED[kind]} of row {row}"
-    sentence = f"{what} is {got}, and must be {asked}"
+    sentence = f"{what} is {actual}, and must be {expected}"
     if change.total:
-        sentence = f"the advantages of row {row}'s prompt add up to {got}"
+        sentence = f"the advantages of row {row}'s prompt add up to {actual}"
     elif change.rises:
-        sentence = f"{what} is {got}, and a row with a lower reward has {asked}"
+        sentence = f"{what} is {actual}, and a row with a lower reward has {expected}"
     elif change.due[row] is None and change.times == 1:
-        sentence = f"{what} changes from {asked} to {got}"
+        sentence = f"{what} changes from {expected} to {actual}"
         sentence += ", and must fall" if change.falls else ""
     if change.what:
         sentence = f"When {change.what}, {sentence}"
@@ -275,10 +275,10 @@ def on_engine(engine: Engine, batch: Batch, kind: str = "advantage") -> Values:
     numbers of the row's unmasked tokens. `batch` gives the float type."""
 
     def values(step: Step, settings: Mapping[str, Any]) -> list[Any]:
-        found = getattr(run(engine, batch_of(step, batch, settings)), kind)
-        if found.dim() == 1:
-            return found.tolist()
-        return [laws.unmasked(row, x) for row, x in zip(step, found.tolist())]
+        results = getattr(run(engine, batch_of(step, batch, settings)), kind)
+        if results.dim() == 1:
+            return results.tolist()
+        return [laws.unmasked(row, x) for row, x in zip(step, results.tolist())]
 
     return values
 

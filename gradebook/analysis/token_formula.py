@@ -35,15 +35,15 @@ def worked_token(comparison: Comparison, row: int, token: int) -> list[list[Line
     batch, traces = comparison.batch, (comparison.correct, comparison.faulty)
     if batch.logp is None:
         return [_without_loss(comparison, trace, row, token) for trace in traces]
-    found = [factors(batch, trace, row, token) for trace in traces]
+    both = [factors(batch, trace, row, token) for trace in traces]
     sides: list[list[Line]] = []
-    for number, (trace, own) in enumerate(zip(traces, found)):
-        other = found[1 - number]
-        if not own.trains:
+    for number, (trace, this) in enumerate(zip(traces, both)):
+        other = both[1 - number]
+        if not this.trains:
             why = _why_not(batch, trace, row, token)
             sides.append([(Part("0.000", other.trains), Part(f": {why}"))])
             continue
-        lines = [tuple(_product(own, other)), (Part(_names(own, other)),)]
+        lines = [tuple(_product(this, other)), (Part(_names(this, other)),)]
         details = _details(batch, trace, row, token)
         sides.append([*lines, *((Part(text),) for text in details)])
     return sides
@@ -72,11 +72,11 @@ def factors(batch: Batch, trace: Trace, row: int, token: int) -> Factors:
     )
 
 
-def _product(own: Factors, other: Factors) -> Iterator[Part]:
+def _product(this: Factors, other: Factors) -> Iterator[Part]:
     """(praise * weight + from the weight - leash) * share = push, without factors that
     are neutral in both engines."""
-    terms = list(_terms(own, other))
-    shared = not (bool(same(own.share, 1.0)) and bool(same(other.share, 1.0)))
+    terms = list(_terms(this, other))
+    shared = not (bool(same(this.share, 1.0)) and bool(same(other.share, 1.0)))
     several = len(terms) > 1 and shared
     if several:
         yield Part("(")
@@ -88,19 +88,19 @@ def _product(own: Factors, other: Factors) -> Iterator[Part]:
         yield Part(")")
     if shared:
         yield Part(" × ")
-        yield _number(own.share, other.share)
+        yield _number(this.share, other.share)
     yield Part(" = ")
-    yield _number(own.push, other.push, sign=True)
+    yield _number(this.push, other.push, sign=True)
 
 
-def _terms(own: Factors, other: Factors) -> Iterator[tuple[str, list[Part]]]:
-    weighted = not all(bool(same(side.off_policy, 1.0)) for side in (own, other))
-    parts = [_number(own.praise, other.praise)]
+def _terms(this: Factors, other: Factors) -> Iterator[tuple[str, list[Part]]]:
+    weighted = not all(bool(same(side.off_policy, 1.0)) for side in (this, other))
+    parts = [_number(this.praise, other.praise)]
     if weighted:
-        parts += [Part(" × "), _number(own.off_policy, other.off_policy)]
+        parts += [Part(" × "), _number(this.off_policy, other.off_policy)]
     yield "+", parts
     for name, sign in (("from_weight", "+"), ("leash", "−")):
-        value, twin = getattr(own, name), getattr(other, name)
+        value, twin = getattr(this, name), getattr(other, name)
         if settled(value) or settled(twin):
             turned = value < 0
             mark = {"+": "−", "−": "+"}[sign] if turned else sign
@@ -115,9 +115,9 @@ def _number(value: float, other: float, sign: bool = False) -> Part:
     return Part(write(settled(value), digits), not bool(same(value, other)))
 
 
-def _names(own: Factors, other: Factors) -> str:
+def _names(this: Factors, other: Factors) -> str:
     """What the numbers of the product are."""
-    both = (own, other)
+    both = (this, other)
     words = "push of the surrogate"
     if not all(bool(same(side.off_policy, 1.0)) for side in both):
         words += " × off-policy weight"
@@ -184,6 +184,6 @@ def _without_loss(
             float(getattr(side, stage)[row, token])
             for side in (comparison.correct, comparison.faulty)
         )
-        own, other = (a, b) if trace is comparison.correct else (b, a)
-        parts += [Part(words), _number(own, other, sign=True)]
+        this, other = (a, b) if trace is comparison.correct else (b, a)
+        parts += [Part(words), _number(this, other, sign=True)]
     return [tuple(parts)]

@@ -189,7 +189,7 @@ def game(seed: str) -> tuple[Report, ...]:
     real = [
         case
         for case in map(load, BUGS)
-        if all(one.state not in UNSETTLED for one in case.status)
+        if all(report.state not in UNSETTLED for report in case.status)
     ]
     bugs = ROUNDS // 2 + int(draw(seed, "share"), 16) % 3 - 1
     lures = shuffled("alarm", alarms())[: ROUNDS - bugs]

@@ -225,21 +225,23 @@ def _steps(name: str) -> list[Step]:
 
 def _training(name: str) -> Step:
     """The question about the training runs, with the dose that is shown first."""
-    its, case = experiment(name), load(name)
-    pair = measured(name, its.shown)
+    trial, case = experiment(name), load(name)
+    pair = measured(name, trial.shown)
     last = pair.updates[-1]
-    ask = sentences.asked(its, its.shown, last, case.engine_names)
+    ask = sentences.asked(trial, trial.shown, last, case.engine_names)
     choices = tuple(c[:1].upper() + c[1:] for c in sentences.SUCCESS.choices)
     step = Step(f"Does it matter? {case.title}", bug=name, trains=True, ask=ask)
     answer = KINDS.index(sentences.kind(pair.effect(last)))
-    return _taught(step, choices, answer, its.why, its.plan)
+    return _taught(step, choices, answer, trial.why, trial.plan)
 
 
 def _case(case: Scenario) -> Step:
-    main, asked = load(case.bug).title, case.prediction
+    main, prediction = load(case.bug).title, case.prediction
     title = f"{main}: {case.title}" if case.variant else main
-    step = Step(title, bug=case.bug, scenario=case.name, ask=asked.question)
-    return _taught(step, asked.choices, asked.answer, asked.why, case.plan)
+    step = Step(title, bug=case.bug, scenario=case.name, ask=prediction.question)
+    return _taught(
+        step, prediction.choices, prediction.answer, prediction.why, case.plan
+    )
 
 
 def _taught(

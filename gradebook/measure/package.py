@@ -86,7 +86,7 @@ def with_two_lengths(function: Function, cut: Cut) -> dict[str, str]:
 
 def lines(package: str, version: str, files: Files, on: str) -> Iterator[dict]:
     """One line of data for each of these functions of a release."""
-    (trainer,) = (trainer for trainer, its in ADAPTERS if its == package)
+    (trainer,) = (trainer for trainer, name in ADAPTERS if name == package)
     for function, result, cut in probes(ADAPTERS[trainer, package], files, version):
         answers = result.to_dict()
         laws = answers["laws"] | dict.fromkeys(function.untold, NOT_MEASURED)

@@ -268,7 +268,7 @@ def map_file(base: str) -> str:
         tiles: list[dict[str, Any]] = []
         top = -FLOOR
         for record in reversed([*map(bug, bugs)]):  # from the pipe upwards
-            facts = [f"{one.trainer}: {one.words}" for one in record.status]
+            facts = [f"{report.trainer}: {report.words}" for report in record.status]
             title = textwrap.wrap(record.title, 12, break_long_words=False)
             height = 17 * len(title) + 15 * len(facts) + 17
             top -= height

@@ -49,7 +49,7 @@ def handout(bug_name: str) -> str:
         numbers=[len(columns) + 1, len(columns) + 2],
         title=panel.title,
         bent=any(unit_of(panel.finite) for panel in shown),
-        pictures=[Markup(picture(one, groups, labels=labels)) for one in shown],
+        pictures=[Markup(picture(panel, groups, labels=labels)) for panel in shown],
         line="token" if by_token else "row",
         at=f"row {row}, token {scenario.token}" if by_token else f"row {row}",
         worked=formula,
@@ -62,11 +62,11 @@ def _of_rows(
     panel: Panel, places: Sequence[tuple[int, int]], rows: int
 ) -> list[tuple[str, str]]:
     """Both engines' numbers of each row's tokens, in a cell each."""
-    found: list[tuple[list[str], list[str]]] = [([], []) for _ in range(rows)]
+    cells: list[tuple[list[str], list[str]]] = [([], []) for _ in range(rows)]
     for (row, _), right, wrong in zip(places, panel.correct, panel.faulty):
-        for cell, text in zip(found[row], pair(right, wrong)):
+        for cell, text in zip(cells[row], pair(right, wrong)):
             cell.append(text)
-    return [(" ".join(a), " ".join(b)) for a, b in found]
+    return [(" ".join(a), " ".join(b)) for a, b in cells]
 
 
 def _cell(value: Any) -> str:

@@ -62,8 +62,10 @@ def panels(comparison: Comparison, kind: str = "") -> list[Panel]:
         fields = {"push (sum over tokens)": PUSH}
     for title, field in fields.items():
         sides = (comparison.correct, comparison.faulty)
-        found = (push(batch, t) if field == PUSH else getattr(t, field) for t in sides)
-        correct, faulty = (v.unsqueeze(-1).flatten(1).sum(-1) for v in found)
+        results = (
+            push(batch, t) if field == PUSH else getattr(t, field) for t in sides
+        )
+        correct, faulty = (v.unsqueeze(-1).flatten(1).sum(-1) for v in results)
         flipped = flips(correct, faulty).tolist()
         shown.append(Panel(title, correct.tolist(), faulty.tolist(), flipped))
     return shown

@@ -39,8 +39,8 @@ def thousandths(shares: Sequence[float]) -> list[int]:
 
 def prompts() -> list[dict[str, str]]:
     """The shown prompts, with what is expected."""
-    asked = [Problem(*SHOWN[n]) for n in PROMPTS]
-    return [{"text": each.text, "expected": _expected(each)} for each in asked]
+    problems = [Problem(*SHOWN[n]) for n in PROMPTS]
+    return [{"text": each.text, "expected": _expected(each)} for each in problems]
 
 
 def _expected(problem: Problem) -> str:
@@ -53,11 +53,14 @@ def _expected(problem: Problem) -> str:
 
 def answers(trained: Trained, update: int) -> list[dict[str, Any]]:
     """What the first seed's policy says to each of the prompts after this update."""
-    said = trained.words[str(update)]
-    judgements = [judged(Problem(*SHOWN[n]), said[n]) for n in PROMPTS]
+    texts = trained.words[str(update)]
+    judgements = [judged(Problem(*SHOWN[n]), texts[n]) for n in PROMPTS]
     return [
-        {"pieces": [list(piece) for piece in one.pieces], "faults": one.faults}
-        for one in judgements
+        {
+            "pieces": [list(piece) for piece in judgement.pieces],
+            "faults": judgement.faults,
+        }
+        for judgement in judgements
     ]
 
 
@@ -74,9 +77,9 @@ def home(bug: str, stops: Sequence[float], prompt: int = 1) -> dict[str, Any]:
     """Home's right half: both engines' curves at each stop, a dose of the tables'
     slider; and after the last update the answer to one of the prompts. The correct run
     of the bug must serve every dose."""
-    its, names = experiment(bug), load(bug).engine_names
-    assert its.shares_correct, "one correct curve is drawn"
-    doses = {dose.tables: dose.name for dose in its.doses}
+    trial, names = experiment(bug), load(bug).engine_names
+    assert trial.shares_correct, "one correct curve is drawn"
+    doses = {dose.tables: dose.name for dose in trial.doses}
     courses = []
     for stop in stops:
         pair = measured(bug, doses[stop])
@@ -86,7 +89,7 @@ def home(bug: str, stops: Sequence[float], prompt: int = 1) -> dict[str, Any]:
                 "mean": thousandths(pair.faulty.mean),
                 "seeds": _seeds(pair.faulty),
                 "answer": answers(pair.faulty, last)[prompt],
-                "says": sentences.learnt(its, pair, names),
+                "says": sentences.learnt(trial, pair, names),
             }
         )
     run = read_run()

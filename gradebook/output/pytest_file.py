@@ -42,12 +42,12 @@ def pytest_file(state: State, link: str) -> str:
     if not cases[0]["tells"]:
         cases.append(_case(main.name, start(main), record, kind))
     cases = [case for case in cases if case["steps"]]
-    asked = {test["name"] for case in cases for test in case["tests"]}
+    test_names = {test["name"] for case in cases for test in case["tests"]}
     parts = [
         value
         for name, value in vars(laws).items()
         if getattr(value, "__module__", "") == laws.__name__
-        and (name in asked or value not in LAWS.values())
+        and (name in test_names or value not in LAWS.values())
     ]
     rule, case = main.rule, state.scenario
     if isinstance(case, Scenario) and case.bug == record.name:
@@ -94,8 +94,10 @@ def _case(case: str, state: State, record: Bug, kind: str) -> dict[str, Any]:
             tests.append(test | {"tolerance": float(f"{tolerance:.0e}")})
         return catches
 
-    asked = [law for law in record.laws if not convention(law, settings)]
-    caught = testable and sum([ask(law, words(law), LAWS[law]) for law in asked]) > 0
+    laws_of_bug = [law for law in record.laws if not convention(law, settings)]
+    caught = (
+        testable and sum([ask(law, words(law), LAWS[law]) for law in laws_of_bug]) > 0
+    )
     if testable and not caught:
         trace = run(CORRECT, batch)
         expected = getattr(trace, kind).tolist()

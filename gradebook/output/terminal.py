@@ -18,8 +18,8 @@ def bug_list() -> str:
     return "\n\n".join(
         f"{name}: {bug(name).title} ({bug(name).standing})\n"
         + "\n".join(
-            _wrapped(f"{one.trainer} ({one.report}): {one.sentence}", "  ")
-            for one in bug(name).status
+            _wrapped(f"{report.trainer} ({report.report}): {report.sentence}", "  ")
+            for report in bug(name).status
         )
         for name in BUGS
     )
@@ -64,8 +64,10 @@ def explain(name: str) -> str:
         _wrapped(case.telltale.text, "Tell-tale: "),
         _wrapped(case.rule, "Rule: "),
         "\n".join(
-            _wrapped(f"{one.trainer} ({one.report}): {one.sentence}", "Status: ")
-            for one in case.status
+            _wrapped(
+                f"{report.trainer} ({report.report}): {report.sentence}", "Status: "
+            )
+            for report in case.status
         ),
         _wrapped(case.affected.look, "Look for: "),
         _wrapped(case.affected.workaround, "Workaround: "),

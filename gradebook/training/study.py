@@ -206,8 +206,8 @@ def question(setting: str, updates: int, measure: Measure, names: Sequence[str])
     """What to predict after so many updates; `names` are the engines', the correct
     one first. The setting is in words: 'With 5 % of the rollouts lost'."""
     correct, faulty = map(run_name, names)
-    asked = measure.question.format(faulty, correct)
-    return f"{setting}: after {updates} updates, {asked}"
+    text = measure.question.format(faulty, correct)
+    return f"{setting}: after {updates} updates, {text}"
 
 
 def sentence(

@@ -60,37 +60,37 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--prompts", type=int, default=PROMPTS, help="of an update")
     about = "BUG, or BUG=DOSE, in this order; default all"
     parser.add_argument("chosen", nargs="*", metavar="BUG[=DOSE]", help=about)
-    asked = parser.parse_args(arguments)
-    chosen = [*map(_chosen, asked.chosen or experimented())]
+    options = parser.parse_args(arguments)
+    chosen = [*map(_chosen, options.chosen or experimented())]
     torch.set_flush_denormal(True)
-    asked.folder.mkdir(parents=True, exist_ok=True)
-    shape = Shape(asked.layers, asked.width)
-    start = _start(asked.folder, shape, asked.seeds, asked.device)
-    if asked.ship:
+    options.folder.mkdir(parents=True, exist_ok=True)
+    shape = Shape(options.layers, options.width)
+    start = _start(options.folder, shape, options.seeds, options.device)
+    if options.ship:
         ship(start)
     run = Run(
         parameters=model.parameters(start),
         layers=shape.layers,
         width=shape.width,
-        seeds=asked.seeds,
-        prompts=asked.prompts,
-        updates=asked.updates,
-        device=_device_name(asked.device),
+        seeds=options.seeds,
+        prompts=options.prompts,
+        updates=options.updates,
+        device=_device_name(options.device),
         torch=torch.__version__,
         date=datetime.now(UTC).date().isoformat(),
     )
-    write(asked.folder / "run.json", asdict(run))
+    write(options.folder / "run.json", asdict(run))
     for bug, doses in chosen:
-        _train(bug, doses, asked, shape, start)
+        _train(bug, doses, options, shape, start)
     for bug, doses in chosen:
-        _report(bug, doses, asked)
+        _report(bug, doses, options)
 
 
 def _chosen(text: str) -> tuple[str, tuple[str, ...]]:
     """A bug, and which of its doses. Raises GradebookError if there is none."""
     bug, _, dose = text.partition("=")
-    its = experiment(bug)
-    return bug, (its.dose(dose).name,) if dose else its.names
+    trial = experiment(bug)
+    return bug, (trial.dose(dose).name,) if dose else trial.names
 
 
 def _device() -> str:
@@ -124,46 +124,48 @@ Missing = tuple[str, str, str, Arm]
 
 def arms_of(bug: str, doses: Sequence[str]) -> Iterator[Missing]:
     """Each arm of the doses once, a correct run before the first that needs it."""
-    its, seen = experiment(bug), set()
+    trial, seen = experiment(bug), set()
     for dose in doses:
-        owner, name = its.correct_of or bug, its.correct_name(dose)
+        owner, name = trial.correct_of or bug, trial.correct_name(dose)
         if (owner, name) not in seen:
             seen.add((owner, name))
             shown = dose if owner == bug else experiment(owner).shown
             arm = experiment(owner).correct_arm(shown)
             yield owner, name, "correct", arm
-        yield bug, dose, "faulty", its.arm(dose)
+        yield bug, dose, "faulty", trial.arm(dose)
 
 
 def _train(
     bug: str,
     doses: Sequence[str],
-    asked: argparse.Namespace,
+    options: argparse.Namespace,
     shape: Shape,
     start: dict[str, Tensor],
 ) -> None:
     missing = [
-        one for one in arms_of(bug, doses) if read_arm(asked.folder, *one[:3]) is None
+        missing
+        for missing in arms_of(bug, doses)
+        if read_arm(options.folder, *missing[:3]) is None
     ]
-    seeds = range(asked.seeds)
-    size = max(1, TOGETHER // asked.seeds)
+    seeds = range(options.seeds)
+    size = max(1, TOGETHER // options.seeds)
     while missing:
         # All arms that train as one are given the same luck, the noise included.
         now, missing = missing[:size], missing[size:]
         noisy = max(arm.conditions.sampler for *_, arm in now)
         assert all(arm.conditions.sampler == noisy for *_, arm in now)
         arms = [arm for *_, arm in now]
-        training = Training(arms, start, shape, seeds, asked.prompts)
+        training = Training(arms, start, shape, seeds, options.prompts)
         record = Record(training)
         title = ", ".join(f"{owner} {engine} {name}" for owner, name, engine, _ in now)
-        for update in range(asked.updates + 1):
+        for update in range(options.updates + 1):
             if update:
                 training.advance()
-            if update % LOOK == 0 or update == asked.updates:
+            if update % LOOK == 0 or update == options.updates:
                 record.look(update in WORDS_AT)
-            _bar(title, update, asked.updates)
+            _bar(title, update, options.updates)
         for (owner, name, engine, _), trained in zip(now, record.trained()):
-            write_arm(asked.folder, owner, name, engine, trained)
+            write_arm(options.folder, owner, name, engine, trained)
 
 
 def _bar(title: str, update: int, updates: int) -> None:
@@ -173,15 +175,15 @@ def _bar(title: str, update: int, updates: int) -> None:
     print(f"\r[{bar}] {update} of {updates}: {title}", end=end, flush=True)
 
 
-def _report(bug: str, doses: Sequence[str], asked: argparse.Namespace) -> None:
+def _report(bug: str, doses: Sequence[str], options: argparse.Namespace) -> None:
     for dose in doses:
-        pair = read_pair(bug, dose, asked.folder)
+        pair = read_pair(bug, dose, options.folder)
         if pair is None:
             continue
-        found = pair.effect(asked.updates)
+        effect = pair.effect(options.updates)
         print(
-            f"{bug} {dose}: correct {found.correct:.3f}, faulty {found.faulty:.3f},"
-            f" difference {found.difference:+.3f} ± {found.half_width:.3f};"
+            f"{bug} {dose}: correct {effect.correct:.3f}, faulty {effect.faulty:.3f},"
+            f" difference {effect.difference:+.3f} ± {effect.half_width:.3f};"
             f" faulty unfinished {pair.faulty.unfinished[-1]:.2f}"
         )
 

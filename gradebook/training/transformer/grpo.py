@@ -89,17 +89,17 @@ class Chances:
         self.random = random.Random(f"prompts {seed}")
         # One generator for each use, so that an arm that needs more of one use leaves
         # the others as they are.
-        made = [torch.Generator().manual_seed(3 * seed + n) for n in range(3)]
-        self.words, self.fates, self.noises = made
+        generators = [torch.Generator().manual_seed(3 * seed + n) for n in range(3)]
+        self.words, self.fates, self.noises = generators
 
     def next(self) -> Luck:
         conditions, sums = self.arm.conditions, problems()[0]
         prompts, noise = [], None
         for _ in range(self.prompts):
-            drawn = self.random.choice(sums)
+            problem = self.random.choice(sums)
             meaning = self.random.random() >= conditions.meaningless
-            drawn = Problem(drawn.left, drawn.right, meaning)
-            prompts += [drawn] * self.arm.rollouts
+            problem = Problem(problem.left, problem.right, meaning)
+            prompts += [problem] * self.arm.rollouts
         gumbel = model.gumbel_noise(self.words, len(prompts))
         if conditions.sampler:
             noise = torch.randn(gumbel.shape, generator=self.noises)
@@ -138,7 +138,7 @@ class Training:
     def advance(self) -> None:
         """One update of every model."""
         luck = [chances.next() for chances in self.chances]
-        prompts = torch.tensor([[p.tokens for p in one.prompts] for one in luck])
+        prompts = torch.tensor([[p.tokens for p in draw.prompts] for draw in luck])
         prompts = prompts.repeat(len(self.arms), 1, 1).to(self.device)
         answers = self.sampled(prompts, luck)
         tokens = answers.tokens
@@ -166,9 +166,11 @@ class Training:
 
     def sampled(self, prompts: Tensor, luck: Sequence[Luck]) -> model.Answers:
         arms, noise = len(self.arms), None
-        gumbel = torch.stack([one.gumbel for one in luck], 1).to(self.device)
+        gumbel = torch.stack([draw.gumbel for draw in luck], 1).to(self.device)
         if luck[0].noise is not None:
-            normal = torch.stack([n for one in luck if (n := one.noise) is not None], 1)
+            normal = torch.stack(
+                [n for draw in luck if (n := draw.noise) is not None], 1
+            )
             deviations = torch.tensor([arm.conditions.sampler for arm in self.arms])
             deviations = deviations.repeat_interleave(len(luck))[:, None, None]
             noise = (normal.repeat(1, arms, 1, 1) * deviations).to(self.device)
@@ -212,7 +214,7 @@ class Rollouts:
         are: a rollout is one row, or is cut into pieces of so many tokens."""
         conditions = arm.conditions
         width = conditions.cut or ANSWER
-        chance = torch.stack([one.chance for one in self.luck])
+        chance = torch.stack([draw.chance for draw in self.luck])
         reward, has_end = self.paid(conditions)
         scored = chance >= conditions.unscored
         reward = torch.where(scored, reward, 0.0)
@@ -252,8 +254,8 @@ class Rollouts:
         """What each rollout earns, float64 [S, N], and bool [S, N] whether it ends."""
         is_right = is_success if conditions.must_end else says_sum
         rewards, finished = [], []
-        for one, answers in zip(self.luck, self.tokens.tolist()):
-            for problem, answer in zip(one.prompts, answers):
+        for draw, answers in zip(self.luck, self.tokens.tolist()):
+            for problem, answer in zip(draw.prompts, answers):
                 finished.append(ends(answer))
                 if is_right(problem, answer):
                     rewards.append(1.0 if finished[-1] else conditions.unfinished)

@@ -25,8 +25,8 @@ def size() -> str:
 def live(bug: str, dose: str) -> Generator[Pair, None, Pair]:
     """Yields both curves as they grow, with the words at every point, and returns them
     when they are whole. Raises GradebookError for an unknown bug or dose."""
-    its = experiment(bug)
-    arms = [its.correct_arm(dose), its.arm(dose)]
+    trial = experiment(bug)
+    arms = [trial.correct_arm(dose), trial.arm(dose)]
     weights = shipped_weights(SHIPPED_SEEDS)
     training = Training(arms, weights, Shape(), SHIPPED_SEEDS)
     record = Record(training, PROMPTS)

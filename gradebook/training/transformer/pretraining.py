@@ -88,8 +88,8 @@ def pretrained(
 
 def _padded(texts: Texts) -> list[list[int]]:
     """A step's texts, each of PROMPT + ANSWER tokens."""
-    drawn = [texts.next() for _ in range(TEXTS)]
-    return [text + [PAD] * (PROMPT + ANSWER - len(text)) for text in drawn]
+    texts_of_step = [texts.next() for _ in range(TEXTS)]
+    return [text + [PAD] * (PROMPT + ANSWER - len(text)) for text in texts_of_step]
 
 
 def looked_at(
@@ -98,12 +98,15 @@ def looked_at(
     """The share of sampled answers to held-out prompts that are right and end, [M]."""
     device = weights["words"].device
     _, held_out = problems()
-    asked: list[Problem] = list(held_out[:LOOKED_AT])
-    prompts = torch.tensor([p.tokens for p in asked], device=device)
-    noise = torch.stack([model.gumbel_noise(g, len(asked)) for g in luck], 1)
+    problems_asked: list[Problem] = list(held_out[:LOOKED_AT])
+    prompts = torch.tensor([p.tokens for p in problems_asked], device=device)
+    noise = torch.stack([model.gumbel_noise(g, len(problems_asked)) for g in luck], 1)
     prompts = prompts.expand(len(luck), -1, -1)
     answers = model.sampled(weights, shape, prompts, noise.to(device)).tokens.tolist()
-    return [sum(map(is_success, asked, of_model)) / len(asked) for of_model in answers]
+    return [
+        sum(map(is_success, problems_asked, of_model)) / len(problems_asked)
+        for of_model in answers
+    ]
 
 
 def shipped_weights(seeds: Sequence[int]) -> dict[str, Tensor]:

@@ -113,9 +113,11 @@ def measured(bug: str, dose: str) -> Pair:
 
 def read_pair(bug: str, dose: str, folder: Path) -> Pair | None:
     """Both engines at this dose; None unless the folder has both."""
-    its = experiment(bug)
-    its.dose(dose)
-    correct = read_arm(folder, its.correct_of or bug, its.correct_name(dose), "correct")
+    trial = experiment(bug)
+    trial.dose(dose)
+    correct = read_arm(
+        folder, trial.correct_of or bug, trial.correct_name(dose), "correct"
+    )
     faulty = read_arm(folder, bug, dose, "faulty")
     return Pair(correct, faulty) if correct and faulty else None
 
@@ -209,11 +211,13 @@ def _to_end(answer: list[int]) -> list[int]:
 def held_out_answers(training: Training, prompts: int) -> model.Answers:
     """Answers to the first held-out prompts, with the same luck at every call. They are
     sampled from the policy itself, without a sampler's noise."""
-    asked = torch.tensor([problem.tokens for problem in problems()[1][:prompts]])
-    asked = asked.to(training.device).expand(training.weights["words"].shape[0], -1, -1)
+    questions = torch.tensor([problem.tokens for problem in problems()[1][:prompts]])
+    questions = questions.to(training.device).expand(
+        training.weights["words"].shape[0], -1, -1
+    )
     noise = torch.stack([luck(seed, prompts) for seed in training.seeds], 1)
     noise = noise.repeat(1, len(training.arms), 1, 1).to(training.device)
-    return model.sampled(training.weights, training.shape, asked, noise)
+    return model.sampled(training.weights, training.shape, questions, noise)
 
 
 def luck(seed: int, prompts: int) -> Tensor:

@@ -22,18 +22,18 @@ from gradebook.training.transformer.results import Pair, Run
 SUCCESS = MEASURES["success"]
 
 
-def asked(its: Experiment, dose: str, updates: int, names: Sequence[str]) -> str:
+def asked(trial: Experiment, dose: str, updates: int, names: Sequence[str]) -> str:
     """The question before anything is shown."""
-    return question(its.in_words(dose), updates, SUCCESS, names)
+    return question(trial.in_words(dose), updates, SUCCESS, names)
 
 
-def said(its: Experiment, dose: str, pair: Pair, update: int, faulty: str) -> str:
+def said(trial: Experiment, dose: str, pair: Pair, update: int, faulty: str) -> str:
     """The result after this update, with its interval."""
     if update == 0:
         return "Before the first update both policies are the same."
-    found = pair.effect(update)
-    text = sentence(its.in_words(dose), update, SUCCESS, found, faulty)
-    if is_at_edge(found):
+    effect = pair.effect(update)
+    text = sentence(trial.in_words(dose), update, SUCCESS, effect, faulty)
+    if is_at_edge(effect):
         text += (
             f" Of {comparisons()} comparisons one or two are so far apart by chance,"
             " so this is no finding."
@@ -46,37 +46,37 @@ def comparisons() -> int:
     return sum(len(experiment(bug).doses) for bug in experimented())
 
 
-def is_at_edge(found: Effect) -> bool:
+def is_at_edge(effect: Effect) -> bool:
     """The interval excludes 0, but it would not if it allowed for all comparisons
     (Bonferroni: 95 % for all of them together)."""
-    if found.kind == SAME or found.exact:
+    if effect.kind == SAME or effect.exact:
         return False
-    freedom = found.seeds - 1
-    one, every = (t_quantile(1 - 0.025 / n, freedom) for n in (1, comparisons()))
-    return abs(found.difference) <= found.half_width * every / one
+    freedom = effect.seeds - 1
+    single, every = (t_quantile(1 - 0.025 / n, freedom) for n in (1, comparisons()))
+    return abs(effect.difference) <= effect.half_width * every / single
 
 
-def kind(found: Effect) -> str:
+def kind(effect: Effect) -> str:
     """MORE or LESS if the difference is a finding, else SAME."""
-    return SAME if is_at_edge(found) else found.kind
+    return SAME if is_at_edge(effect) else effect.kind
 
 
-def verdict(guess: int | None, found: Effect) -> str:
+def verdict(guess: int | None, effect: Effect) -> str:
     """What was predicted, and whether it is right; '' for no prediction."""
     if guess is None or guess < 0:
         return ""
-    right = " That is right." if KINDS[guess] == kind(found) else ""
+    right = " That is right." if KINDS[guess] == kind(effect) else ""
     return f"You said {SUCCESS.choices[guess]}.{right} "
 
 
-def learnt(its: Experiment, pair: Pair, names: Sequence[str]) -> str:
+def learnt(trial: Experiment, pair: Pair, names: Sequence[str]) -> str:
     """What the policies have learnt: in the experiment's own words; without them, how
     many answers do not end, if the engines differ in that; else ''."""
     shares = [trained.unfinished[-1] for trained in (pair.correct, pair.faulty)]
     correct, faulty = map(percent, shares)
-    own = its.says.get(kind(pair.effect(pair.updates[-1])), "")
-    if own:
-        return own.format(correct=correct, faulty=faulty)
+    words = trial.says.get(kind(pair.effect(pair.updates[-1])), "")
+    if words:
+        return words.format(correct=correct, faulty=faulty)
     if abs(shares[0] - shares[1]) < 0.05:
         return ""
     first, second = map(run_name, names)

@@ -70,8 +70,8 @@ def consequences() -> None:
         mine.opens = not query.keys().isdisjoint(OF_TABLES)
     bug = mine.bug
     name, usual = TRAINING + bug, first_place(bug)
-    asked = mine.place if bug in mine.guesses else usual
-    room.move(PAGE, name, query_string(query_of(asked)))
+    place = mine.place if bug in mine.guesses else usual
+    room.move(PAGE, name, query_string(query_of(place)))
     standing = room.about(name)
     if standing and standing.is_open:
         mine.guesses.setdefault(bug, (standing.vote, usual.dose))
@@ -107,7 +107,7 @@ def consequences() -> None:
 
 
 def _ask(mine: Desk, standing: room.Standing | None) -> None:
-    its, dose = mine.experiment, mine.place.dose
+    trial, dose = mine.experiment, mine.place.dose
     last = measured(mine.bug, dose).updates[-1]
 
     def answer(choice: int) -> None:
@@ -117,7 +117,7 @@ def _ask(mine: Desk, standing: room.Standing | None) -> None:
             mine.guesses[mine.bug] = choice, dose
 
     with st.container(key=f"predict-training-{mine.bug}"):
-        text = words.plain(sentences.asked(its, dose, last, mine.names))
+        text = words.plain(sentences.asked(trial, dose, last, mine.names))
         st.markdown(f"**Predict before you look:** {text}")
         if not (standing and standing.leads):
             texts = [t[:1].upper() + t[1:] for t in sentences.SUCCESS.choices]
@@ -128,10 +128,10 @@ def _ask(mine: Desk, standing: room.Standing | None) -> None:
 
 
 def _doses(mine: Desk, column: DeltaGenerator) -> None:
-    its = mine.experiment
+    trial = mine.experiment
     chosen = column.segmented_control(
-        its.label,
-        its.names,
+        trial.label,
+        trial.names,
         default=mine.place.dose,
         required=True,
         key=f"training-dose-{mine.bug}-{mine.arrivals}",
@@ -197,19 +197,19 @@ def _growing(mine: Desk) -> None:
 
 
 def _shown(mine: Desk, pair: Pair, grows: bool) -> None:
-    its, (bug, dose) = mine.experiment, (mine.bug, mine.place.dose)
+    trial, (bug, dose) = mine.experiment, (mine.bug, mine.place.dose)
     faulty, last = mine.names[1], pair.updates[-1]
     most = LIVE_UPDATES if grows else last
     headlines = {
-        update: sentences.said(its, dose, pair, int(update), faulty)
+        update: sentences.said(trial, dose, pair, int(update), faulty)
         for update in pair.correct.words
     }
     guess, about = mine.guesses[bug]
     if grows:
         headlines[str(last)] = f"Training: {last} of {most} updates."
     elif about == dose:
-        told = sentences.verdict(guess, pair.effect(last))
-        headlines[str(last)] = told + headlines[str(last)]
+        verdict = sentences.verdict(guess, pair.effect(last))
+        headlines[str(last)] = verdict + headlines[str(last)]
     seeds = len(pair.correct.success)
     data = {
         "key": [bug, dose, most, seeds],
@@ -229,16 +229,16 @@ def _shown(mine: Desk, pair: Pair, grows: bool) -> None:
 
 def _explained(mine: Desk) -> None:
     """Why, and what the tables found at the same dose."""
-    its, dose = mine.experiment, mine.experiment.dose(mine.place.dose)
+    trial, dose = mine.experiment, mine.experiment.dose(mine.place.dose)
     pair = measured(mine.bug, dose.name)
-    parts = {"Why:": f"{its.why} {sentences.learnt(its, pair, mine.names)}"}
-    if its.tables:
+    parts = {"Why:": f"{trial.why} {sentences.learnt(trial, pair, mine.names)}"}
+    if trial.tables:
         head, text = "The tables:", ""
         if dose.tables is not None:
             head, text = _of_the_tables(mine, dose.tables, pair)
-        parts[head] = f"{text} {its.tables}"
-    if its.note:
-        parts["To read this:"] = its.note
+        parts[head] = f"{text} {trial.tables}"
+    if trial.note:
+        parts["To read this:"] = trial.note
     st.markdown(
         "\n\n".join(f"**{head}** {words.plain(text)}" for head, text in parts.items())
     )
@@ -248,18 +248,18 @@ def _of_the_tables(mine: Desk, value: float, pair: Pair) -> tuple[str, str]:
     """What the tables found with the slider at this value: a heading, which says
     whether the transformer disagrees, and the result."""
     run, tables = Run(mine.bug, value), mine.study
-    found = _effect_of(run, shipped()[run])
+    effect = _effect_of(run, shipped()[run])
     here = sentences.kind(pair.effect(pair.updates[-1]))
-    disagree = tables.measure == "success" and found.kind != here
+    disagree = tables.measure == "success" and effect.kind != here
     setting, updates = tables.slider.in_words(value), tables.report[0]
-    text = study.sentence(setting, updates, tables.measured, found, mine.names[1])
+    text = study.sentence(setting, updates, tables.measured, effect, mine.names[1])
     return "Tables and transformer disagree:" if disagree else "The tables:", text
 
 
 def _effect_of(run: Run, curves: Curves) -> Effect:
-    its = study.study(run.bug)
-    frame = curves.updates.index(its.report[0])
-    return study.effect(*curves.values[its.measure][frame])
+    task = study.study(run.bug)
+    frame = curves.updates.index(task.report[0])
+    return study.effect(*curves.values[task.measure][frame])
 
 
 # The tables
@@ -366,12 +366,12 @@ def _waiting(mine: Desk, doing: str, then: Callable[[Any], object], *call: Any) 
 
 
 def _picture(mine: Desk, curves: Curves) -> None:
-    run, its, names = mine.run, mine.study, mine.names
-    measure, shown = its.measured, _effect(mine, curves, its.report[0])
-    setting = its.slider.in_words(run.value)
-    text = study.sentence(setting, its.report[0], measure, shown, names[1])
+    run, task, names = mine.run, mine.study, mine.names
+    measure, shown = task.measured, _effect(mine, curves, task.report[0])
+    setting = task.slider.in_words(run.value)
+    text = study.sentence(setting, task.report[0], measure, shown, names[1])
     st.subheader(words.plain(text), anchor=False)
-    values = curves.values[its.measure]
+    values = curves.values[task.measure]
     figure = curves_figure(curves.updates, values, names, measure)
     chart(figure, key="curves", alt=_summary(mine, curves))
     diverged = _effect(mine, curves, UPDATES).diverged

@@ -139,9 +139,9 @@ def _line(line: dict[str, Any], column: str) -> None:
     for name, shown in bugs.items():
         report, prefix = load(name), line["trainer"].casefold()
         st.markdown(f"**[{report.title}]({name})** gives these advantages.")
-        its = [s for s in report.sources if s.label.casefold().startswith(prefix)]
-        where = line["trainer"] if its else "other trainers"
-        cites = "; ".join(map(cited, its or report.sources))
+        sources = [s for s in report.sources if s.label.casefold().startswith(prefix)]
+        where = line["trainer"] if sources else "other trainers"
+        cites = "; ".join(map(cited, sources or report.sources))
         st.markdown(f"Reported in {where}: {cites}")
         _batch(shown, line)
     for name, shown in laws.items():
@@ -168,8 +168,8 @@ def _batch(shown: dict[str, Any], line: dict[str, Any]) -> None:
 def _history(line: dict[str, Any]) -> None:
     """What changed from release to release, and one line per law and setting."""
     key = line["package"], line["setting"]
-    its = [each for each in measured() if (each["package"], each["setting"]) == key]
-    measurements = {each["version"]: _strips(each) for each in its}
+    history = [each for each in measured() if (each["package"], each["setting"]) == key]
+    measurements = {each["version"]: _strips(each) for each in history}
     changes = []
     for (before, old), (after, new) in pairwise(measurements.items()):
         differing = [f"{n}: {old[n]} → {new[n]}" for n in new if old[n] != new[n]]

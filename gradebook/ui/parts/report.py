@@ -74,9 +74,9 @@ def affected(scenario: Scenario) -> None:
         st.markdown(f"**{ANSWERS[word].format(f'{package} {release}')}** {sentence}")
     lines = [
         *(
-            f"- **{words.plain(f'{one.trainer} ({one.report})')}:**"
-            f" {words.plain(one.sentence)}"
-            for one in scenario.status
+            f"- **{words.plain(f'{status.trainer} ({status.report})')}:**"
+            f" {words.plain(status.sentence)}"
+            for status in scenario.status
         ),
         "- **Settings that trigger it:** ",
         *(f"  - `{key}`" for key in report.keys),
@@ -147,18 +147,19 @@ def status(bug: str, package: str, version: str) -> tuple[str, str]:
     A probe that shows nothing is weaker than a report: its batches are few."""
     lines = [x for x in measured() if x["package"] == package]
     trainers = {line["trainer"] for line in lines}
-    reports = [one for one in record_of(bug).status if one.trainer in trainers]
-    its = [line for line in lines if line["version"] == version]
-    shows = [line for line in its if bug in line["bugs"]]
-    dated = "".join(f" The report: {one.dated}." for one in reports)
+    reports = [report for report in record_of(bug).status if report.trainer in trainers]
+    same_version = [line for line in lines if line["version"] == version]
+    shows = [line for line in same_version if bug in line["bugs"]]
+    dated = "".join(f" The report: {report.dated}." for report in reports)
     if shows:
         return "has it", _ways(shows) + dated
     if looked_at := _looked_at(reports, version):
         return looked_at
     silent = ""
-    if its:
-        silent = f"{len(its)} functions were measured on {its[0]['measured_on']}."
-    not_fixed = next((one for one in reports if one.state != "fixed"), None)
+    if same_version:
+        count, day = len(same_version), same_version[0]["measured_on"]
+        silent = f"{count} functions were measured on {day}."
+    not_fixed = next((report for report in reports if report.state != "fixed"), None)
     if not_fixed:
         note = f" {silent} None of their batches shows it." if silent else ""
         return "reported", _about(not_fixed) + note
@@ -172,11 +173,11 @@ def status(bug: str, package: str, version: str) -> tuple[str, str]:
 def _looked_at(reports: Sequence[Status], version: str) -> tuple[str, str] | None:
     """The answer of the report in which somebody looked at this version; None if
     nobody did."""
-    for one in reports:
-        for checked in one.checked:
+    for report in reports:
+        for checked in report.checked:
             if checked.version == version:
                 answer = "has it" if checked.has_it else "fixed"
-                return answer, f"{one.report}: {one.dated}. {checked}."
+                return answer, f"{report.report}: {report.dated}. {checked}."
     return None
 
 
@@ -205,9 +206,9 @@ def _ways(shows: Sequence[Mapping[str, Any]]) -> str:
     return f"Measured on {shows[0]['measured_on']}, with {'; '.join(ways)}."
 
 
-def _about(one: Status) -> str:
+def _about(report: Status) -> str:
     """The report of one trainer, without its note."""
-    return f"{one.report}: {one.dated}. {one.versions}"
+    return f"{report.report}: {report.dated}. {report.versions}"
 
 
 def last_seen(bug: str, package: str = "") -> str:
