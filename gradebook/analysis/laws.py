@@ -8,12 +8,12 @@ file, which holds the source of these functions: they import nothing of Gradeboo
 A step is a list of rows, each a plain dict. The laws read `row` (the row's
 number), `prompt`, `rollout`, `reward`, `credited` (the row may earn an
 advantage), `counted` (the row enters the statistics of its prompt) and
-`valued` (the row gets an advantage); the laws of COLUMNS read more.
+`valued` (the row gets an advantage); the laws of MORE_COLUMNS read more.
 
 A law's docstring says the law first, and then what a step must have, or else the law
 yields nothing. A new law belongs in OF_REWARDS (asked on every bug's page, by the probe
 on batches that `probe.suits` admits, and in the table once the releases are measured
-again) or in COLUMNS (asked if a bug's record names it); settings that break it by
+again) or in MORE_COLUMNS (asked if a bug's record names it); settings that break it by
 design belong in `law_check.convention`. An exported test asks the laws that the bug's
 record names, and the bug must break each of them on one of its cases.
 """
@@ -601,8 +601,8 @@ GRADIENT = (
 TOKENS = (padding_tokens, moved_tokens, inserted_text)
 """The laws of the advantage of each unmasked token."""
 
-COLUMNS = (padding, labels, kept_prompts, *TOKENS, *GRADIENT)
+MORE_COLUMNS = (padding, labels, kept_prompts, *TOKENS, *GRADIENT)
 """The laws that need more columns than rewards and prompts."""
 
-LAWS: Mapping[str, Law] = {law.__name__: law for law in (*OF_REWARDS, *COLUMNS)}
+LAWS: Mapping[str, Law] = {law.__name__: law for law in (*OF_REWARDS, *MORE_COLUMNS)}
 """The laws by name; the records of the bugs list these names."""

@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar
 from gradebook.cases import edits
 from gradebook.cases.history import History
 from gradebook.cases.scenario import Case
-from gradebook.cases.state import State, said, start
+from gradebook.cases.state import State, message_of, start
 from gradebook.core.errors import GradebookError
 
 C = TypeVar("C", bound=Case)
@@ -64,7 +64,7 @@ class Draft(Generic[C]):
         try:
             self.become(act(self.state, *values), gesture)
         except GradebookError as error:
-            self.notes = [said(error)]
+            self.notes = [message_of(error)]
             if place:
                 self.refused[place] = str(values[-1]), self.notes[0]
             return

@@ -67,7 +67,7 @@ def title(key: str) -> str:
     return TEXTS[key]["title"] if key in TEXTS else titled(key).replace("_", " ")
 
 
-def said(error: GradebookError) -> str:
+def message_of(error: GradebookError) -> str:
     """An error in the words of the page."""
     if not error.expected:
         return str(error)

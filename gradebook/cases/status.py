@@ -21,7 +21,7 @@ from typing import Annotated, Literal
 from gradebook.cases.schema import Flag, Part, Reported, between
 from gradebook.core.errors import GradebookError, refuse
 
-State = Literal["open", "fixed", "disputed", "not confirmed", "by design"]
+ReportState = Literal["open", "fixed", "disputed", "not confirmed", "by design"]
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class Status(Part):
 
     trainer: str
     report: str
-    state: State
+    state: ReportState
     checked: Annotated[tuple[Checked, ...], between(1)]
     seen: date
     since: Version | None = None

@@ -228,7 +228,7 @@ def _training(name: str) -> Step:
     trial, case = experiment(name), load(name)
     pair = measured(name, trial.shown)
     last = pair.updates[-1]
-    ask = sentences.asked(trial, trial.shown, last, case.engine_names)
+    ask = sentences.question_of(trial, trial.shown, last, case.engine_names)
     choices = tuple(c[:1].upper() + c[1:] for c in sentences.SUCCESS.choices)
     step = Step(f"Does it matter? {case.title}", bug=name, trains=True, ask=ask)
     answer = KINDS.index(sentences.kind(pair.effect(last)))

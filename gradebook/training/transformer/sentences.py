@@ -22,12 +22,16 @@ from gradebook.training.transformer.results import Pair, Run
 SUCCESS = MEASURES["success"]
 
 
-def asked(trial: Experiment, dose: str, updates: int, names: Sequence[str]) -> str:
+def question_of(
+    trial: Experiment, dose: str, updates: int, names: Sequence[str]
+) -> str:
     """The question before anything is shown."""
     return question(trial.in_words(dose), updates, SUCCESS, names)
 
 
-def said(trial: Experiment, dose: str, pair: Pair, update: int, faulty: str) -> str:
+def result_of(
+    trial: Experiment, dose: str, pair: Pair, update: int, faulty: str
+) -> str:
     """The result after this update, with its interval."""
     if update == 0:
         return "Before the first update both policies are the same."

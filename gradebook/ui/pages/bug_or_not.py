@@ -229,7 +229,7 @@ def settling(report: Report, draft: Draft) -> None:
         try:
             shown = in_words(numbers(evidence, both.batch))
         except GradebookError as error:
-            shown = words.said(error)
+            shown = words.message_of(error)
         where = "the board's" if evidence.rows is None else "another batch"
         # A formula replaces code that the engine does not have.
         by = "a formula" if evidence.show in FORMULAS else "the engine"

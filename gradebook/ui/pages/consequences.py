@@ -117,7 +117,7 @@ def _ask(mine: Desk, standing: room.Standing | None) -> None:
             mine.guesses[mine.bug] = choice, dose
 
     with st.container(key=f"predict-training-{mine.bug}"):
-        text = words.plain(sentences.asked(trial, dose, last, mine.names))
+        text = words.plain(sentences.question_of(trial, dose, last, mine.names))
         st.markdown(f"**Predict before you look:** {text}")
         if not (standing and standing.leads):
             texts = [t[:1].upper() + t[1:] for t in sentences.SUCCESS.choices]
@@ -201,7 +201,7 @@ def _shown(mine: Desk, pair: Pair, grows: bool) -> None:
     faulty, last = mine.names[1], pair.updates[-1]
     most = LIVE_UPDATES if grows else last
     headlines = {
-        update: sentences.said(trial, dose, pair, int(update), faulty)
+        update: sentences.result_of(trial, dose, pair, int(update), faulty)
         for update in pair.correct.words
     }
     guess, about = mine.guesses[bug]

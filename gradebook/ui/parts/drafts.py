@@ -17,7 +17,7 @@ from gradebook.bugs import BUGS, Swap, swapped
 from gradebook.cases import draft
 from gradebook.cases.draft import C
 from gradebook.cases.scenario import Case
-from gradebook.cases.state import State, said, start
+from gradebook.cases.state import State, message_of, start
 from gradebook.core.errors import GradebookError
 from gradebook.ui import keys
 from gradebook.ui.parts.channel import Channel
@@ -77,7 +77,7 @@ class Draft(draft.Draft[C]):
             try:
                 good = self.compared() if self.edited else self.original
             except GradebookError as error:
-                fault = said(error)
+                fault = message_of(error)
             self._last = self.state, good, fault
         return good or self.original, fault
 

@@ -3,7 +3,7 @@
 import html
 import re
 
-from gradebook.cases.state import said as said
+from gradebook.cases.state import message_of as message_of
 from gradebook.core.formatting import minus
 
 MARKDOWN = re.compile(r"([\\*_{}\[\]()#+!|$<>~:&-])")

@@ -69,7 +69,7 @@ def about(name: str, text: str = "") -> Standing | None:
                 " is deleted. Your own work stays."
             )
         except GradebookError as error:
-            text = words.plain(words.said(error))
+            text = words.plain(words.message_of(error))
         if seat.cut_off():
             text = words.plain(AWAY)
             wait(seat.code(), name)

@@ -232,7 +232,7 @@ def act(what: str, *values: Any, **named: Any) -> None:
         keys.ROOM_PROBLEM.put(AWAY)
     except GradebookError as error:
         if here():
-            keys.ROOM_PROBLEM.put(words.said(error))
+            keys.ROOM_PROBLEM.put(words.message_of(error))
 
 
 def leave() -> None:
@@ -249,7 +249,7 @@ def open_room() -> None:
     try:
         enter(rooms().open(SEAT.get()))
     except GradebookError as error:
-        keys.ROOM_PROBLEM.put(words.said(error))
+        keys.ROOM_PROBLEM.put(words.message_of(error))
 
 
 def own_link(code: str) -> None:
@@ -257,7 +257,7 @@ def own_link(code: str) -> None:
     try:
         keys.LEAD_KEY.put(rooms().new_key(code, SEAT.get()))
     except GradebookError as error:
-        keys.ROOM_PROBLEM.put(words.said(error))
+        keys.ROOM_PROBLEM.put(words.message_of(error))
 
 
 def close() -> None:
