@@ -322,7 +322,7 @@ def _how_far(j: Judgement) -> tuple[str, ...]:
     first = off.iloc[0]
     return (
         f"The largest difference is {short(float(largest), 4)}. The first step that is"
-        f" off is step {first['step']}, most of all row {first['row']}.",
+        f" off is step {first['step']}; its row {first['row']} is farthest off.",
     )
 
 
