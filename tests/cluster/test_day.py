@@ -14,6 +14,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import tempfile
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from urllib.parse import urlencode
@@ -160,13 +161,14 @@ class Postgresql:
 
 
 @pytest.fixture(params=[Sqlite, Postgresql])
-def database(request, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("database")
-    for part in (folder, *folder.parents[:2]):
-        part.chmod(0o755)
-    database = request.param(folder)
-    yield database
-    database.close()
+def database(request):
+    # PostgreSQL's own user may enter it: pytest's folders are root's.
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        (Path(folder) / "of").mkdir(mode=0o755)
+        database = request.param(Path(folder) / "of")
+        yield database
+        database.close()
 
 
 class Day:
