@@ -138,12 +138,20 @@ class Rooms:
         with self._changed(code) as (database, _):
             database.execute(update(Seat).where(*mine).values(values))
 
-    def vote(self, code: str, seat: str, question: str, choice: int) -> None:
-        """The seat's choice. It replaces an earlier one, and is written when
-        this returns. A seat that LOOKED at the answer has no vote any more.
+    def vote(
+        self,
+        code: str,
+        seat: str,
+        question: str,
+        choice: int,
+        place: float | None = None,
+    ) -> None:
+        """The seat's choice, and where it was put on the axis. It replaces an earlier
+        one, and is written when this returns. A seat that LOOKED at the answer has no
+        vote any more.
 
-        Raises GradebookError after the reveal, for a seat that has not
-        joined or has looked at the answer, and for an impossible choice.
+        Raises GradebookError after the reveal and after the timer, for a seat that has
+        not joined or has looked at the answer, and for an impossible choice.
         """
         if not LOOKED <= choice < MOST_CHOICES:
             raise refuse(f"a choice from 0 to {MOST_CHOICES - 1}", choice, "vote")
@@ -153,9 +161,13 @@ class Rooms:
             is_early = question not in room.revealed
             late = "The lead has revealed the answer: votes count up to then."
             _require(is_early, late)
+            over = "The time for this question is up: votes count up to then."
+            _require(choice == LOOKED or not room.is_over(question), over)
             _require(mine.heard > 0, "You have left this room. Join it to vote.")
             _require(not looked, "You looked at the answer, so you have no vote here.")
             mine.votes = {**mine.votes, question: choice}
+            places = {name: at for name, at in mine.places.items() if name != question}
+            mine.places = places | ({} if place is None else {question: place})
 
     # The lead's side
 
@@ -207,6 +219,22 @@ class Rooms:
             elif question not in room.revealed:
                 room.revealed = [*others, question]
 
+    def ask_again(self, code: str, lead: str, question: str) -> None:
+        """Asks the question a second time, after the class has discussed it. The first
+        votes are kept beside the new ones, and the timer is off."""
+        with self._led(code, lead) as (database, room):
+            is_first = question not in room.again
+            _require(is_first, "This question was asked a second time already.")
+            seats = database.scalars(select(Seat).where(Seat.code == code))
+            voted = [s for s in seats if s.votes.get(question, LOOKED) != LOOKED]
+            _require(bool(voted), "Nobody has voted yet. Ask again after a first vote.")
+            room.again, room.ends = [*room.again, question], None
+            room.revealed = [name for name in room.revealed if name != question]
+            for seat in voted:
+                seat.before = {**seat.before, question: seat.votes[question]}
+                others = {q: c for q, c in seat.votes.items() if q != question}
+                seat.votes = others
+
     def change(self, code: str, lead: str, **values: Any) -> None:
         """Changes values of the room, such as `locked`, `most` and `ends`."""
         with self._led(code, lead) as (_, room):
@@ -218,11 +246,20 @@ class Rooms:
         and its lead stay."""
         with self._led(code, lead) as (database, room):
             database.execute(delete(Seat).where(Seat.code == code, ~Seat.leads))
-            room.revealed, room.place, room.ends = [], None, None
+            room.revealed, room.again, room.reached = [], [], {}
+            room.place, room.ends = None, None
 
     def move(self, code: str, lead: str, *place: str) -> None:
-        """Moves the lead to `place`: the fields of a Position, in their order."""
-        self.change(code, lead, place=vars(Position(*place)))
+        """Moves the lead to `place`: the fields of a Position, in their order. A timer
+        that has ended was the last question's."""
+        here = Position(*place)
+        with self._led(code, lead) as (_, room):
+            before = room.position
+            if before and before.question != here.question and room.ends:
+                room.ends = room.ends if time.time() < room.ends else None
+            if here.question not in room.reached:
+                room.reached = {**room.reached, here.question: time.time()}
+            room.place = vars(here)
 
     def sweep(self) -> None:
         """Deletes the rooms that nobody used for KEPT seconds."""

@@ -12,7 +12,7 @@ import socket
 import threading
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -32,7 +32,7 @@ from sqlalchemy.orm import (
 
 from gradebook.classroom.away import Away
 
-VERSION = 4
+VERSION = 5
 """Of the tables. Rooms last a day at most, so those of an earlier version are
 dropped."""
 ONE_AT_A_TIME = 0x67726164
@@ -69,7 +69,7 @@ class Position:
 
 
 class Base(DeclarativeBase):
-    in_json = (dict[str, int], dict[str, str], list[str])
+    in_json = (dict[str, int], dict[str, float], dict[str, str], list[str])
     type_annotation_map = dict.fromkeys(in_json, sql.JSON)
 
 
@@ -81,8 +81,10 @@ versions = sql.Table(
 class Seat(Base):
     """A browser in a room, by its token's hash.
 
-    heard  when it last asked for the room; 0 for a seat that was left
-    votes  by question, its choice, or LOOKED
+    heard   when it last asked for the room; 0 for a seat that was left
+    votes   by question, its choice, or LOOKED
+    before  by question that was asked again, the choice of the first vote
+    places  by question, where on the axis the last guess was put
     """
 
     __tablename__ = "seats"
@@ -95,6 +97,8 @@ class Seat(Base):
     question: Mapped[str] = mapped_column(default="")
     follows: Mapped[bool] = mapped_column(default=True)
     votes: Mapped[dict[str, int]] = mapped_column(default=dict)
+    before: Mapped[dict[str, int]] = mapped_column(default=dict)
+    places: Mapped[dict[str, float]] = mapped_column(default=dict)
 
 
 class Room(Base):
@@ -104,7 +108,9 @@ class Room(Base):
     key       hash of the key in the lead's own link; None before it was made
     touched   when it last gave a sign of life
     place     the lead's Position; None before the first case
+    reached   when the lead first came to each question, in that order
     revealed  the questions whose answers the lead has revealed, in that order
+    again     the questions that were asked a second time
     locked    newcomers stay outside
     most      seats that the lead allows; None for MOST_SEATS
     ends      when the lead's timer ends; None without one
@@ -116,7 +122,9 @@ class Room(Base):
     key: Mapped[str | None]
     touched: Mapped[float]
     place: Mapped[dict[str, str] | None]
+    reached: Mapped[dict[str, float]] = mapped_column(default=dict)
     revealed: Mapped[list[str]] = mapped_column(default=list)
+    again: Mapped[list[str]] = mapped_column(default=list)
     locked: Mapped[bool] = mapped_column(default=False)
     most: Mapped[int | None]
     ends: Mapped[float | None]
@@ -131,12 +139,25 @@ class Room(Base):
     @cached_property
     def counts(self) -> Mapping[str, Counter[int]]:
         """How many seats made each choice, by question."""
-        counts: defaultdict[str, Counter[int]] = defaultdict(Counter)
-        for seat in self.seats.values():
-            for question, choice in seat.votes.items():
-                if choice != LOOKED:
-                    counts[question][choice] += 1
-        return counts
+        return _counted(seat.votes for seat in self.seats.values())
+
+    @cached_property
+    def counts_before(self) -> Mapping[str, Counter[int]]:
+        """The same of the first votes on questions that were asked again."""
+        return _counted(seat.before for seat in self.seats.values())
+
+    def places(self, question: str) -> list[float]:
+        """Where the guesses that count were put on the axis, from left to right."""
+        return sorted(
+            seat.places[question]
+            for seat in self.seats.values()
+            if question in seat.places and seat.votes.get(question, LOOKED) != LOOKED
+        )
+
+    def is_over(self, question: str) -> bool:
+        """The lead's timer has ended at this question."""
+        at = self.place["question"] if self.place else ""
+        return at == question and self.ends is not None and time.time() >= self.ends
 
     @cached_property
     def present(self) -> Counter[str]:
@@ -151,8 +172,25 @@ class Room(Base):
         return self.seats.get(hashed(token), NOBODY)
 
 
-NOBODY = Seat(leads=False, heard=0.0, question="", follows=True, votes={})
+NOBODY = Seat(
+    leads=False,
+    heard=0.0,
+    question="",
+    follows=True,
+    votes={},
+    before={},
+    places={},
+)
 """The seat of whoever is not in the room."""
+
+
+def _counted(votes: Iterable[Mapping[str, int]]) -> Mapping[str, Counter[int]]:
+    counts: defaultdict[str, Counter[int]] = defaultdict(Counter)
+    for of_seat in votes:
+        for question, choice in of_seat.items():
+            if choice != LOOKED:
+                counts[question][choice] += 1
+    return counts
 
 
 # The database

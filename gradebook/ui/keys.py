@@ -52,6 +52,8 @@ ROOM_PROBLEM: Key[str] = Key("room-problem", str)
 """What went wrong with a room, until it is shown."""
 LEAD_KEY: Key[str] = Key("room-lead", str)
 """The key in the lead's own link, once it was made here."""
+LEAD_NOTES: Key[bool] = Key("room-notes-here", bool)
+"""This browser came by the lead's own link: nobody else sees it."""
 SEEN: Key[Any] = Key("room-seen", lambda: None)
 """Where the learner was taken last; True where the learner asks to be taken."""
 SHORTCUTS: Key[dict[str, Any]] = Key(

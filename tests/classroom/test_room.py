@@ -323,3 +323,35 @@ def test_an_older_database_is_replaced_and_a_newer_one_is_refused(url, caplog):
     assert refused(newer.open, "lead") == AWAY
     newer.database.close()
     assert f"found {store.VERSION + 1}" in caplog.text  # the server's own log
+
+
+def test_a_question_is_asked_twice_and_both_votes_are_kept(rooms):
+    code = rooms.open("lead")
+    for name, choice in (("a", 0), ("b", 1)):
+        rooms.join(code, name, "q")
+        rooms.vote(code, name, "q", choice, 0.5 * choice)
+    assert rooms.read(code).places("q") == [0.0, 0.5]
+    rooms.ask_again(code, "lead", "q")
+    room = rooms.read(code)
+    assert not room.counts["q"] and room.counts_before["q"] == {0: 1, 1: 1}
+    assert room.places("q") == [], "no guess counts without a vote"
+    rooms.vote(code, "a", "q", 1)
+    room = rooms.read(code)
+    assert room.counts["q"] == {1: 1} and room.counts_before["q"] == {0: 1, 1: 1}
+    with pytest.raises(GradebookError, match="second time"):
+        rooms.ask_again(code, "lead", "q")
+    with pytest.raises(GradebookError, match="Only the lead"):
+        rooms.ask_again(code, "a", "q2")
+
+
+def test_after_the_timer_votes_of_its_question_are_refused(rooms):
+    code = rooms.open("lead")
+    rooms.move(code, "lead", "page", "q")
+    rooms.join(code, "a", "q")
+    rooms.change(code, "lead", ends=time.time() - 1)
+    with pytest.raises(GradebookError, match="time for this question is up"):
+        rooms.vote(code, "a", "q", 1)
+    rooms.vote(code, "a", "another", 1)
+    rooms.move(code, "lead", "page", "next")
+    rooms.vote(code, "a", "next", 1)
+    assert rooms.read(code).ends is None

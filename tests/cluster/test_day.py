@@ -9,13 +9,12 @@ those that were acknowledged.
 import asyncio
 import itertools
 import os
-import resource
 import signal
 import sqlite3
 import subprocess
 import sys
 import tempfile
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from pathlib import Path
 from urllib.parse import urlencode
 from urllib.request import urlopen
@@ -28,6 +27,7 @@ from cluster.test_servers import (
     SEED,
     free_port,
     new_postgresql,
+    program,
     wait_for,
     wait_for_postgresql,
 )
@@ -63,17 +63,17 @@ def app(url, log):
 
 
 @contextmanager
-def no_room_to_write(*processes):
+def no_room_to_write(*processes, **user):
     """No file of these processes grows any more, as on a full disk."""
-    before = [resource.prlimit(p, resource.RLIMIT_FSIZE) for p in processes]
-    for process, (_, most) in zip(processes, before):
-        resource.prlimit(process, resource.RLIMIT_FSIZE, (1, most))
-    try:
-        yield
-    finally:
-        for process, limit in zip(processes, before):
-            with suppress(ProcessLookupError):  # the fault ended it
-                resource.prlimit(process, resource.RLIMIT_FSIZE, limit)
+
+    def at_most(size, check):
+        for process in processes:
+            limit = [program("prlimit"), "--pid", str(process), f"--fsize={size}:"]
+            subprocess.run(limit, check=check, stderr=subprocess.DEVNULL, **user)
+
+    at_most(1, check=True)
+    yield
+    at_most("unlimited", check=False)  # the fault may have ended one
 
 
 class Sqlite:
@@ -151,7 +151,8 @@ class Postgresql:
     @contextmanager
     def full(self, _):
         """It cannot write its log, and ends by itself."""
-        with no_room_to_write(*self.processes):
+        user = {k: v for k, v in self.options.items() if k in ("user", "group")}
+        with no_room_to_write(*self.processes, **user):
             yield
         self.stop()
         self.start()

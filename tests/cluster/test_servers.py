@@ -53,7 +53,7 @@ def wait_for(ask, where):
 
 def program(name):
     """The program of a Debian package. Without it the test is skipped."""
-    folders = [*Path("/usr/lib/postgresql").glob("*/bin"), "/usr/sbin"]
+    folders = [*Path("/usr/lib/postgresql").glob("*/bin"), "/usr/sbin", "/usr/bin"]
     found = shutil.which(name, path=os.pathsep.join(map(str, folders)))
     if found is None:
         pytest.skip(f"{name} is not installed")

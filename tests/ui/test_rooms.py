@@ -1,6 +1,7 @@
 """A room on the pages of its lead and its learners."""
 
 import json
+import time
 
 import pytest
 import streamlit as st
@@ -13,7 +14,7 @@ from gradebook.classroom.plan import CLOSING, OPENING, plan
 from gradebook.training.study import studied
 from gradebook.ui.board.component import taken
 from gradebook.ui.pages.session import results
-from gradebook.ui.parts.drafts import SKIPPED, Progress
+from gradebook.ui.parts.drafts import SKIPPED, Guess, Progress
 from gradebook.ui.rooms import news, seat
 from gradebook.ui.rooms.seat import rooms
 
@@ -25,11 +26,11 @@ def at(visit, room):
     """Opens a page in the room, which nobody there has answered yet:
     `at("a-learner", Q)`."""
 
-    def opened(seat, page=Q, follows=True, **query):
+    def opened(seat, page=Q, follows=True, progress=None, **query):
         if not follows:
             rooms().join(room, seat)
             rooms().change_seat(room, seat, follows=False)
-        state = {"seat": seat, "progress": Progress()}
+        state = {"seat": seat, "progress": progress or Progress()}
         return visit(page, state, room=room, **query)
 
     return opened
@@ -55,7 +56,10 @@ def asks(page, room, seat=None):
         "query_string": query.encode(),
         "headers": [(b"cookie", cookie.encode())],
     }
-    return drawn, json.loads(answered(news.answer(Request(scope))).body)
+    now = json.loads(answered(news.answer(Request(scope))).body)
+    for told in (drawn, now):
+        told.pop("clock")  # the seconds go on
+    return drawn, now
 
 
 # A bug's page
@@ -228,7 +232,9 @@ def test_before_the_reveal_no_browser_gets_the_votes_or_the_answer(at, room):
     drawn, now = asks(lead, room)
     assert now == drawn and "Negative: <b>1</b>, the answer" in now["said"]
     for code in (room, "CCCCCC"):
-        assert asks(lead, code, seat="a-stranger")[1] == news.CLOSED
+        closed = {**news.CLOSED}
+        del closed["clock"]
+        assert asks(lead, code, seat="a-stranger")[1] == closed
 
 
 def test_a_reveal_updates_the_board_before_the_page_is_redrawn(at, room):
@@ -275,7 +281,8 @@ def test_what_a_plan_asks_on_another_page_is_voted_on(at, room, step):
     assert right == [] if step is CLOSING else len(right) == 1
     held = [one.question for one in plan()]
     assert f"Step {held.index(step.question) + 1} of {len(held)}" in lead.text
-    assert ("plan-next" in lead.buttons) == (step is not CLOSING)
+    onward = f"plan-next__at__{held.index(step.question) + 1}"
+    assert (onward in lead.buttons) == (step is not CLOSING)
     lead.click("room-hide")
     learner.run().click(skip)
     assert vote not in learner.buttons and counts(room, step.question) == {}
@@ -315,6 +322,50 @@ def test_followers_move_to_the_leads_page_and_others_stay(at):
     assert game("FIRST")[0].complaint in page.text
     lead.go(Q)
     assert "You play alone here" in alone.run().text and "quiz-0" in alone.buttons
+
+
+# A second vote, the class on the axis, the timer
+
+
+def test_the_class_votes_again_and_both_votes_are_shown_with_the_reveal(at, room):
+    lead, one, two = at("the-lead"), at("one").answer(0), at("two").answer(2)
+    assert "room-again" in lead.run().buttons
+    lead.click("room-again")
+    assert "room-again" not in lead.buttons and covered(one.run())
+    assert "discuss it, then vote once more" in one.text
+    one.answer(2)
+    two.run().answer(2)
+    lead.run().click("room-reveal")
+    # Of two votes one was right at first, then both.
+    assert "Negative: <b>2</b>, yours, the answer, before: 1" in one.run().text
+    assert "Right: 1 of 2, then 2 of 2." in lead.text
+
+
+def test_the_classes_guesses_are_on_the_board_after_the_reveal(at, room):
+    lead = at("the-lead", progress=Progress({Q: Guess(0, 0.5)}))
+    one = at("one")
+    for name, place in (("two", -0.4), ("three", 0.9)):
+        rooms().join(room, name, Q)
+        rooms().vote(room, name, Q, 2, place)
+    assert "crowd" not in lead.run().board and "crowd" not in one.run().board
+    drawn = asks(one, room)[0]
+    lead.click("room-reveal")
+    assert asks(one, room)[1]["reveal"]["crowd"] == [-0.4, 0.9]
+    assert lead.board["crowd"] == one.run().board["crowd"] == [-0.4, 0.9]
+    assert drawn and lead.board["box"]["guess"] is None, "the lead's own is not shown"
+
+
+def test_the_timer_is_told_to_learners_and_ends_their_vote(at, room):
+    lead, page = at("the-lead"), at("a-learner")
+    lead.click("room-timer-60")
+    (told,) = page.run().sent("room_news")
+    assert 50 < told["clock"]["left"] <= 60 and not page.board["box"]["over"]
+    before = asks(page, room)[0]
+    rooms().change(room, "the-lead", ends=time.time() - 1)
+    assert asks(page, room)[1]["draw"] != before["draw"], "the page is drawn again"
+    assert page.run().board["box"]["over"]
+    assert "time for this question is up" in page.answer(2).text
+    assert counts(room) == {}
 
 
 # A database that is away
@@ -386,6 +437,28 @@ def test_a_bug_page_asks_no_database_for_whoever_is_in_no_room(visit, monkeypatc
     monkeypatch.setattr(rooms().database, "begin", lambda: asked.append(1))
     page = visit(Q, {"seat": "alone", "progress": Progress()}).answer(2)
     assert not covered(page) and asked == []
+
+
+@pytest.mark.parametrize(
+    "page, vote, query",
+    [
+        (GAME, "quiz-0", {"seed": "FIRST"}),
+        ("consequences", "training-1", {"bug": TRAINED.bug}),
+        (OPENING.page, "step-0", {}),
+    ],
+)
+def test_nobody_plays_a_rooms_question_alone_while_its_database_is_away(
+    at, room, lost, page, vote, query
+):
+    """The answer would be seen before the vote."""
+    lead = at("the-lead", page, **query)
+    learner = at("a-learner", page)
+    assert vote in learner.buttons
+    lost()
+    assert vote not in learner.run().buttons and SENTENCE in learner.text
+    assert OPENING.truth not in learner.text
+    lost(False)
+    assert vote in learner.run().buttons and lead
 
 
 def test_a_cookie_of_yesterday_is_no_room_and_the_board_is_there(

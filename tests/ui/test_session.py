@@ -5,15 +5,20 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from html import escape
 from types import SimpleNamespace
+from urllib.parse import parse_qsl, urlsplit
 
 import pytest
+from streamlit import config
 
 import gradebook
 from gradebook.cases.link import decode
 from gradebook.cases.reports import game
+from gradebook.classroom.after import of_room, read
 from gradebook.classroom.plan import plan
 from gradebook.ui.pages.session import results
+from gradebook.ui.parts import address
 from gradebook.ui.rooms import seat as widgets
+from gradebook.ui.rooms.after import handout
 
 Q = "partial_groups"
 
@@ -90,7 +95,8 @@ def test_the_lead_locks_limits_times_and_resets_the_class(led, visit, room):
     led.run()
     kept = widgets.rooms().read(room)
     assert (kept.locked, kept.most) == (True, 30)
-    assert "10 min left" in visit(Q, {"seat": "the-lead"}, room=room).text
+    (told,) = visit(Q, {"seat": "the-lead"}, room=room).sent("room_news")
+    assert 590 < told["clock"]["left"] <= 600
     widgets.rooms().reveal(room, "the-lead", Q)
     assert "Negative" in led.run().text
     led.click("room-reset")
@@ -106,14 +112,14 @@ def test_the_results_as_csv_and_handout(led, room):
         rooms.vote(room, "a-learner", question, choice)
         rooms.reveal(room, "the-lead", question)
     lines = results(rooms.read(room))
-    assert [*lines] == ["question", "choice", "votes", "answer"]
-    votes = {choice: tuple(rest) for _, choice, *rest in lines.values.tolist()[:3]}
+    assert [*lines] == ["question", "choice", "votes", "answer", "first vote"]
+    votes = {choice: (n, a) for _, choice, n, a, _ in lines.values.tolist()[:3]}
     assert votes == {"Positive": (0, ""), "Zero": (0, ""), "Negative": (1, "yes")}
     asked = escape(gradebook.load(Q).prediction.question)
     asked = asked.replace("-", "\u2212")
     table = led.run().text.partition("The class's predictions")[2]
     assert table.count(f'<th rowspan="3" valign="top">{asked}</th>') == 1
-    assert re.findall("<th>(.*?)</th>", table)[:4] == [*lines]
+    assert re.findall("<th>(.*?)</th>", table)[:5] == [*lines]
     taken = {f"take-gradebook-class.{kind}" for kind in ("csv", "html")}
     assert taken <= {e.key for e in led.app.get("download_button")}
     for report in reports:
@@ -161,13 +167,13 @@ def test_whoever_sits_in_a_room_or_has_its_link_need_not_wait(
     other = rooms.open("sits")  # leads that one since
     token = rooms.read(room).token
     assert len(token) >= 22
-    for seat, address, comes_in in (
+    for seat, invited, comes_in in (
         ("sits", room, True),
         ("is new", room, False),
         ("guesses", f"{room}.{token}x", False),
         ("is invited", f"{room}.{token}", True),
     ):
-        page = visit("session", {"seat": seat}, room=address)
+        page = visit("session", {"seat": seat}, room=invited)
         assert (f"oom **{room}**" in page.text) == comes_in
         assert ("Try again in 17 s" in page.text) != comes_in
     rooms.close(other, "sits")
@@ -198,7 +204,10 @@ def test_the_page_has_the_whole_hour_and_every_handout(sheet):
     text = sheet.text.replace("\u2212", "-")  # the minus sign
     due = [(step.begin, step.begin + step.minutes) for step in plan()]
     assert [time for *time, _ in steps(sheet)] == list(map(list, due))
-    assert all(step.ask in text and step.why in text for step in plan())
+    # A class may see the page: the answers come when the lead asks for them.
+    assert all(step.ask in text and step.why not in text for step in plan())
+    text = sheet.put("plan-answers", True).text.replace("\u2212", "-")
+    assert all(step.why in text and step.truth in text for step in plan())
     keys = {e.key for e in sheet.app.get("download_button")}
     assert keys == {f"take-gradebook-{bug}.html" for bug in gradebook.BUGS}
 
@@ -266,10 +275,10 @@ def test_the_lead_sees_how_far_the_plan_has_come(led, room):
     led.go(first.bug)
     assert f"Step 2 of {count}" in led.text
     # The hour's second case is on the same page, the third step on another.
-    led.click("plan-next")
+    led.click("plan-next__at__2")
     assert f"Step 3 of {count}" in led.run().text
     assert widgets.rooms().read(room).position.question == second.question
-    led.click("plan-next")
+    led.click("plan-next__at__3")
     assert widgets.rooms().read(room).position.question == third.question
 
 
@@ -308,3 +317,72 @@ def test_an_address_of_ipv6_counts_by_its_network(one, other, same, monkeypatch)
         return widgets.client()
 
     assert (client(one) == client(other)) == same
+
+
+# Notes on another device, and what is left after the class
+
+
+def test_the_leads_own_link_has_notes_that_follow_the_room(led, visit, room):
+    truth = plan()[1].truth
+    led.click("room-key")
+    key = led.app.code[-1].value.partition("lead=")[2]
+    notes = visit("session", {"seat": "a-phone"}, room=room, lead=key)
+    assert "They appear here" in notes.text and "room-notes" not in led.text
+    (before,) = notes.sent("room_news")
+    opened = visit(Q, {"seat": "the-lead"}, room=room)
+    assert truth not in opened.text and truth not in led.run().text
+    assert truth.replace("-", "\u2212") in notes.run().text.replace("-", "\u2212")
+    assert "**Next:**" in notes.text
+    (now,) = notes.sent("room_news")
+    assert now["draw"] != before["draw"], "the lead's next move draws it again"
+    assert widgets.rooms().read(room).position.question == Q, "notes move nobody"
+
+
+def test_the_page_after_the_class_is_a_link_that_outlives_the_room(led, visit, room):
+    rooms = widgets.rooms()
+    for name in "abc":
+        rooms.join(room, name, Q)
+        rooms.vote(room, name, Q, 0)
+    rooms.ask_again(room, "the-lead", Q)
+    for name, choice in (("a", 2), ("b", 0), ("c", 0)):
+        rooms.vote(room, name, Q, choice)
+    rooms.reveal(room, "the-lead", Q)
+    # Of three votes none was right at first, and one in the end: less than half.
+    (one,) = of_room(rooms.read(room))
+    assert (one.before, one.votes, one.is_hard) == ((3, 0, 0), (2, 0, 1), True)
+    link = next(c.value for c in led.run().app.code if "after=" in c.value)
+    rooms.close(room, "the-lead")
+    query = dict(parse_qsl(urlsplit(link).query))
+    assert read(query["after"]) == (one,)
+    page = visit("session", {"seat": "a-learner"}, after=query["after"])
+    assert "Look at these again" in page.text and one.rule in page.text
+    assert "<th>first vote</th><th>second vote</th>" in page.text
+    assert one.rule in handout([one]) and "Look at these again" in handout([one])
+
+
+@pytest.mark.parametrize(
+    "text", ["", "nobody~1.2.3", f"{Q}~1.2", f"{Q}~a.b.c", f"{Q}~1.2.3~1", "*~*", "<b>"]
+)
+def test_a_link_of_a_class_that_makes_no_sense_is_an_empty_one(text):
+    assert read(text) == ()
+
+
+@pytest.mark.parametrize(
+    "link, listens, reaches, says",
+    [
+        ("http://class.example/session", "", "http://class.example/session", ""),
+        ("http://localhost:1/s?a=b", "", "http://192.0.2.7:1/s?a=b", "192.0.2.7"),
+        ("http://127.0.0.1/s", "127.0.0.1", "http://127.0.0.1/s", "0.0.0.0"),
+    ],
+)
+def test_a_link_of_this_machine_is_one_that_others_can_open_or_says_how(
+    link, listens, reaches, says, monkeypatch
+):
+    monkeypatch.setattr(address, "own_address", lambda: "192.0.2.7")
+    before = config.get_option("server.address")
+    config.set_option("server.address", listens)
+    try:
+        found, warning = address.for_others(link)
+    finally:
+        config.set_option("server.address", before)
+    assert found == reaches and says in warning and bool(warning) == bool(says)

@@ -27,13 +27,18 @@ from gradebook.ui.board.view import browser_numbers, view
 from gradebook.ui.parts.drafts import SKIPPED, Draft, Guess, Progress
 
 
-def lesson(draft: Draft[Scenario], progress: Progress) -> dict[str, Any]:
+def lesson(
+    draft: Draft[Scenario], progress: Progress, guessed: bool = True
+) -> dict[str, Any]:
+    """The board and what stands around it. Without `guessed` the reader's own guess is
+    left out of the verdict."""
     scenario = draft.scenario
+    guess = progress.guesses.get(scenario.name) if guessed else Guess(SKIPPED)
     covered, task = progress.covered(scenario.name), challenge(draft, progress)
     kind, places = scenario.telltale.kind, scenario.prediction.places
     shown = view(draft, kind=kind, covered=covered, places=places, lesson=True)
     return shown | {
-        "box": box(draft, None if covered else progress.guesses[scenario.name]),
+        "box": box(draft, None if covered else guess),
         "challenge": {"count": task["count"]} if covered and task else task,
         "path": path(draft, covered),
     }

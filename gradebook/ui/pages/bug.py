@@ -180,15 +180,14 @@ def lesson(draft: Draft[Scenario]) -> None:
         if learns and progress.covered(name):
             led = seat.rooms().known(code)  # an edit waits for no database
             if led and name in led.revealed:
-                vote = led.seat(me).votes.get(name, drafts.SKIPPED)
-                progress.answer(name, vote)
+                mine = led.seat(me)
+                vote = mine.votes.get(name, drafts.SKIPPED)
+                progress.answer(name, vote, mine.places.get(name))
         board_lesson.note_solved(draft, progress)
 
     def seen() -> dict[str, Any]:
-        # Who leads a room has no vote.
-        label = "" if leads else "Vote" if learns else "Show what it does"
-        shown = board_lesson.lesson(draft, progress)
-        shown["box"] |= {"reveals": not learns, "label": label}
+        shown = board_lesson.lesson(draft, progress, guessed=not leads)
+        room.on_board(shown, name, code, leads)
         return shown | {"progress": progress.text()}
 
     draft.channel.note = note

@@ -112,7 +112,7 @@ def _report(game: Quiz, standing: Standing | None) -> None:
             st.markdown("**Is that a bug?**")
             vote = partial(seat.act, "vote", report.question)
             pick = partial(game.answers.setdefault, game.at) if alone else vote
-            choices("quiz", CHOICES, pick, skips=False)
+            choices("quiz", CHOICES, pick, skip="")
     left, right = st.columns(2, gap="large")
     with left:
         if answered:

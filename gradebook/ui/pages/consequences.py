@@ -119,9 +119,11 @@ def _ask(mine: Desk, standing: room.Standing | None) -> None:
     with st.container(key=f"predict-training-{mine.bug}"):
         text = words.plain(sentences.question_of(trial, dose, last, mine.names))
         st.markdown(f"**Predict before you look:** {text}")
-        if not (standing and standing.leads):
+        # While a room's database is away nobody may see its answer before the vote.
+        if not (standing.leads if standing else seat.cut_off()):
             texts = [t[:1].upper() + t[1:] for t in sentences.SUCCESS.choices]
-            choices("training", texts, answer)
+            more = {"skip": room.SKIP} if standing else {}
+            choices("training", texts, answer, **more)
 
 
 # The transformer

@@ -9,6 +9,7 @@ import segno
 import streamlit as st
 
 from gradebook.cases.scenario import load
+from gradebook.classroom.after import read
 from gradebook.classroom.plan import MINUTES, asked
 from gradebook.classroom.room import LENGTH
 from gradebook.classroom.store import MOST_SEATS, Room
@@ -17,15 +18,18 @@ from gradebook.core.lazy_pandas import pd
 from gradebook.output.handout import handout
 from gradebook.ui import keys
 from gradebook.ui.parts import words
-from gradebook.ui.parts.address import bug_files, page_link, whole
+from gradebook.ui.parts.address import bug_files, for_others, page_link, whole
 from gradebook.ui.parts.widget import download
-from gradebook.ui.rooms import bar, seat
+from gradebook.ui.rooms import after, bar, plans, seat
 from gradebook.ui.rooms.news import news
-from gradebook.ui.rooms.plans import plans
+from gradebook.ui.rooms.plans import notes
 
 
 def session() -> None:
     st.title("Session")
+    if after_class := st.query_params.get(after.PARAMETER):
+        after.page(read(after_class))
+        st.header("A session of your own", anchor=False)
     st.markdown(
         f"A session takes {MINUTES} minutes, or as many as you have. It works"
         " for a team at one screen and for a room of learners. Ask first, let"
@@ -44,7 +48,9 @@ def session() -> None:
         bar.about("", "You are in it." if room and room.position else waits)
     if not seat.learning():
         st.header("The plan")
-        plans()
+        plans.plans()
+    if after_class:
+        return
     st.header("Handouts")
     st.markdown(
         "One page for each bug, to print or to send: its claim, batch,"
@@ -58,16 +64,16 @@ def session() -> None:
 
 
 def _door() -> None:
-    def typed() -> None:
-        seat.join(seat.normal(keys.widget("room-code")))
-
     left, right = st.columns(2)
     with left.container(border=True, height="stretch"):
         st.markdown(
             f"**Learn.** Type the code of {LENGTH} characters that the lead shows."
         )
-        st.text_input("Code", key="room-code", max_chars=12)
-        st.button("Join", key="room-join", on_click=typed)
+        with st.form("room-door", border=False, enter_to_submit=True):
+            st.text_input("Code", key="room-code", max_chars=12)
+            if st.form_submit_button("Join", key="room-join"):
+                seat.join(seat.normal(keys.widget("room-code")))
+                st.rerun()
     with right.container(border=True, height="stretch"):
         st.markdown(
             "**Lead.** Open a room, which has a short code. The server counts"
@@ -79,22 +85,26 @@ def _door() -> None:
 
 
 def _lead(room: Room) -> None:
-    link = whole({seat.PARAMETER: f"{room.code}.{room.token}"})
+    link, warning = for_others(whole({seat.PARAMETER: f"{room.code}.{room.token}"}))
     with st.container(border=True, key="room-panel"):
         code, picture = st.columns([3, 1], vertical_alignment="center")
         with code:
             st.html(f'<div class="gb-code">{words.safe(room.code)}</div>')
             st.markdown("Learners scan the picture, open this link, or type the code:")
             st.code(link, language=None, wrap_lines=True)
+            if warning:
+                st.markdown(warning)
         drawn = segno.make(link, micro=False).svg_data_uri(scale=4, light="white")
         picture.html(f'<img alt="The link as a QR code" src="{drawn}">')
         news(room)
         page_link("bug_or_not", "Play “Bug or not?” with the room")
+        if keys.LEAD_NOTES.get():
+            _notes(room)
         with st.expander("Settings of the room"):
             _settings(room)
         with st.expander("Results"):
             _results(room)
-        with st.expander("Lead on another device"):
+        with st.expander("Your notes on another device"):
             _own_link(room)
         with st.container(horizontal=True):
             reset = partial(seat.act, "reset")
@@ -106,14 +116,31 @@ def _lead(room: Room) -> None:
             )
 
 
+def _notes(room: Room) -> None:
+    """What the lead alone may read, about the question that the room is at. This page
+    follows the other device."""
+    step = asked(room.position.question) if room.position else None
+    with st.container(border=True, key="room-notes"):
+        st.markdown("**Your notes.** Learners do not see this page.")
+        if step is None:
+            st.markdown("They appear here when the other device opens a question.")
+            return
+        st.markdown(f"**{words.plain(step.title or step.ask)}**")
+        for line in notes(step):
+            st.markdown(line)
+        number, steps = plans.number_of(step.question)
+        if number and number < len(steps):
+            st.markdown(f"**Next:** {words.plain(steps[number].title)}")
+
+
 def _own_link(room: Room) -> None:
     st.markdown(
-        "This browser leads again after a reload or a crash. To lead with another"
-        " browser as well, open your own link in it. Show the link to nobody."
+        "Open your own link on a phone or a laptop that nobody sees: it has your notes"
+        " on each question, with the answers, and follows this browser. It leads, too."
+        " Show the link to nobody."
     )
-
     if key := keys.LEAD_KEY.get():
-        link = whole({seat.PARAMETER: room.code, seat.LEAD: key})
+        link, _ = for_others(whole({seat.PARAMETER: room.code, seat.LEAD: key}))
         st.code(link, language=None, wrap_lines=True)
     else:
         make = partial(seat.own_link, room.code)
@@ -143,25 +170,23 @@ def _settings(room: Room) -> None:
             st.number_input(label, least, most, key=f"room-{field}", width=180, **act)
 
 
-STYLE = (
-    "body{font:16px/1.5 system-ui,sans-serif;max-width:50rem;margin:2rem auto}"
-    "table{border-collapse:collapse}th,td{padding:.2rem 1rem .2rem 0;text-align:left;"
-    "vertical-align:top;font-weight:400}tr:has([rowspan])>*{border-top:1px solid #bbb}"
-)
-
-
 def results(room: Room) -> "pd.DataFrame":
     """Each choice of each question, in the order of their reveals: the question,
-    the choice, its votes, and "yes" if it is the answer."""
+    the choice, its votes, "yes" if it is the answer, and the votes of a first vote if
+    the question was asked twice."""
     rows = []
     for name in room.revealed:
         step, counts = asked(name), room.counts[name]
         if step is None:
             continue
+        first = room.counts_before[name]
         for choice, text in enumerate(step.choices):
             right = "yes" if choice == step.answer else ""
-            rows.append([minus(step.ask), minus(text), counts[choice], right])
-    return pd.DataFrame(rows, columns=["question", "choice", "votes", "answer"])
+            before = first[choice] if name in room.again else ""
+            said = minus(step.ask), minus(text)
+            rows.append([*said, counts[choice], right, before])
+    columns = ["question", "choice", "votes", "answer", "first vote"]
+    return pd.DataFrame(rows, columns=columns)
 
 
 def _results(room: Room) -> None:
@@ -177,12 +202,7 @@ def _results(room: Room) -> None:
         body = body.replace("<th></th>", f"<th>{head}</th>", 1)
     label = 'tabindex="0" role="region" aria-label="The class\'s predictions"'
     st.html(f'<div class="gb" {label}>{body}</div>')
-    as_page = (
-        f'<!doctype html><html lang="en"><meta charset="utf-8"><style>{STYLE}</style>'
-        "<title>What the class predicted</title><h1>What the class predicted</h1>"
-        f"{body}</html>"
-    )
     with st.container(horizontal=True):
         as_csv = partial(frame.to_csv, index=False)
         download("CSV", "gradebook-class.csv", as_csv)
-        download("Handout", "gradebook-class.html", lambda: as_page)
+    after.offered(room)

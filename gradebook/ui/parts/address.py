@@ -7,11 +7,13 @@ in place, so the browser's Back leaves the page; undo is the board's.
 
 import ast
 import secrets
+import socket
 import tomllib
 from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import NoReturn, TypeVar
+from urllib.parse import urlsplit
 
 import streamlit as st
 
@@ -171,6 +173,43 @@ def whole(query: Mapping[str, str]) -> str:
     """The page's full address with these parameters."""
     here = str(st.context.url or "").split("?")[0]
     return f"{here}?{query_string(query)}"
+
+
+HERE = ("localhost", "127.0.0.1", "::1", "0.0.0.0")
+"""Names by which every machine calls itself."""
+
+
+def for_others(link: str) -> tuple[str, str]:
+    """The link as other machines can open it, and a warning where none of them can."""
+    parts = urlsplit(link)
+    if parts.hostname not in HERE:
+        return link, ""
+    listens = st.get_option("server.address") or ""
+    if listens in HERE and listens != "0.0.0.0":
+        return link, (
+            "Only this machine can open this link. Start the server with"
+            " --server.address 0.0.0.0, so that others can."
+        )
+    if (own := own_address()) in HERE:
+        return link, (
+            "Only this machine can open this link, which has no address in a network."
+        )
+    port = f":{parts.port}" if parts.port else ""
+    return parts._replace(netloc=f"{own}{port}").geturl(), (
+        f"Others reach this machine at {own}. If they do not, its firewall may refuse"
+        " them, or it is in another network."
+    )
+
+
+def own_address() -> str:
+    """This machine's address in its network, by which it would reach another one.
+    Nothing is sent. 127.0.0.1 where it is in none."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asked:
+        try:
+            asked.connect(("192.0.2.1", 9))  # an address for documentation
+        except OSError:
+            return "127.0.0.1"
+        return str(asked.getsockname()[0])
 
 
 def case(page: str) -> Scenario:

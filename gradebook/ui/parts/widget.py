@@ -69,17 +69,21 @@ def _same(value: Any, other: Any) -> bool:
 
 
 def choices(
-    name: str, texts: Sequence[str], pick: Callable[[int], Any], skips: bool = True
+    name: str,
+    texts: Sequence[str],
+    pick: Callable[[int], Any],
+    skip: str = "Skip, show me",
 ) -> None:
     """A question's choices as a line of buttons. `pick` is called with the number of
-    the choice, and with SKIPPED by a last button, if the question may be skipped."""
+    the choice, and with SKIPPED by a last button of the label `skip`, if there is
+    one."""
     with st.container(horizontal=True, key="choices"):
         for choice, text in enumerate(texts):
             key = f"{name}-{choice}"
             st.button(plain(text), key=key, on_click=pick, args=(choice,))
-        if skips:
-            label, key, args = "Skip, show me", f"{name}-skip", (SKIPPED,)
-            st.button(label, key=key, on_click=pick, args=args, type="tertiary")
+        if skip:
+            key, args = f"{name}-skip", (SKIPPED,)
+            st.button(skip, key=key, on_click=pick, args=args, type="tertiary")
 
 
 def folded(title: str, name: str, content: Callable[[], None]) -> None:

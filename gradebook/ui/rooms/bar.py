@@ -4,9 +4,10 @@ The lead sees the votes and reveals the answer; a learner votes, and follows the
 or not. The batch there is the learner's own; the lead's is one click away.
 """
 
+import time
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
 
 import streamlit as st
@@ -27,14 +28,19 @@ if TYPE_CHECKING:
     from gradebook.classroom.store import Position, Room
 
 
+SKIP = "Skip: no vote, show me"
+"""What a learner's way past a question is called in a room."""
+
+
 @dataclass(frozen=True)
 class Standing:
     """What a page may show in a room: whether the answer is revealed, the learner's
-    own vote, and whether this browser leads."""
+    own vote, whether this browser leads, and where on the axis the vote was put."""
 
     is_open: bool
     vote: int | None = None
     leads: bool = False
+    place: float | None = None
 
 
 def bar(scenario: Scenario) -> None:
@@ -43,7 +49,7 @@ def bar(scenario: Scenario) -> None:
     standing = about(scenario.name)
     if standing and standing.is_open:
         guess = SKIPPED if standing.vote is None else standing.vote
-        drafts.PROGRESS.get().answer(scenario.name, guess)
+        drafts.PROGRESS.get().answer(scenario.name, guess, standing.place)
     elif standing:
         drafts.PROGRESS.get().hidden.add(scenario.name)
 
@@ -60,7 +66,7 @@ def about(name: str, text: str = "") -> Standing | None:
         if room and room.seat(me).leads:
             return _lead(room, name)
         try:
-            if room:
+            if room and not _is_there(room, me, name):
                 seat.rooms().join(room.code, me, name)
             if room := seat.here():
                 return _learner(room, name, text)
@@ -79,6 +85,17 @@ def about(name: str, text: str = "") -> Standing | None:
     return None
 
 
+def _is_there(room: "Room", me: str, name: str) -> bool:
+    """The seat is known to be at this question. After a reveal a class comes at once,
+    and to write that of everybody would take seconds."""
+    mine = room.seat(me)
+    return mine.question == name and time.time() - mine.heard < STAYS
+
+
+STAYS = 30.0
+"""Seconds for which a seat is in the room without another word."""
+
+
 def problem() -> None:
     """Says once what went wrong with a room. The bar itself says that a database is
     away; nothing is said when it is back."""
@@ -95,11 +112,26 @@ def pick(scenario: Scenario, choice: int, place: float | None = None) -> None:
     learner's vote; after SKIPPED the learner has no vote, and the lead has none. While
     the database is away, no answer in a room is taken."""
     if seat.learning():
-        seat.act("vote", scenario.name, choice)
+        seat.act("vote", scenario.name, choice, place)
     elif seat.code() and seat.cut_off():
         keys.ROOM_PROBLEM.put(AWAY)
     elif not seat.leads():
         drafts.PROGRESS.get().answer(scenario.name, choice, place)
+
+
+def on_board(shown: dict[str, Any], name: str, code: str, leads: bool) -> None:
+    """Adds to a board's data what a room changes in it: who leads has no vote, a
+    learner has one until the reveal or the end of the timer, and after the reveal the
+    class's guesses are drawn. Asks no database, since every edit does this."""
+    room = seat.rooms().known(code) if code else None
+    label = "Show what it does" if room is None else "" if leads else "Vote"
+    shown["box"] |= {"reveals": room is None or leads, "label": label}
+    if room is None:
+        return
+    if not shown["covered"]:
+        shown["crowd"] = room.places(name)
+    if not leads:
+        shown["box"] |= {"skip": SKIP, "over": room.is_over(name)}
 
 
 def space(scenario: Scenario) -> None:
@@ -131,9 +163,34 @@ def _lead(room: "Room", name: str) -> Standing:
         if pressed:
             seat.act("reveal", name, not revealed)
             st.rerun()
+        if not revealed:
+            _asks(room, name)
         news(room, name)
         plans.onward(name)
     return Standing(revealed, leads=True)
+
+
+def _asks(room: "Room", name: str) -> None:
+    """What else the lead does before the reveal: a second vote, and a timer."""
+    if name not in room.again:
+        again = partial(seat.act, "ask_again", name)
+        st.button("Ask again", key="room-again", on_click=again, type="tertiary")
+    if room.ends is None:
+        for label, seconds in TIMERS.items():
+            start = partial(_start_timer, seconds)
+            key = f"room-timer-{seconds}"
+            st.button(label, key=key, on_click=start, type="tertiary")
+    else:
+        stop = partial(seat.act, "change", ends=None)
+        st.button("Stop the timer", "room-timer-off", on_click=stop, type="tertiary")
+
+
+TIMERS = {"1 min": 60, "3 min": 180}
+"""The timers that the lead starts with one click, in seconds."""
+
+
+def _start_timer(seconds: int) -> None:
+    seat.act("change", ends=time.time() + seconds)
 
 
 def move(page: str, question: str, link: str = "", stage: str = "") -> None:
@@ -150,13 +207,16 @@ def _learner(room: "Room", name: str, text: str) -> Standing:
     vote = mine.votes.get(name)
     if name:
         text = "Nobody sees who said what."
+        if name in room.again:
+            text = "The lead asks again: discuss it, then vote once more."
     if name in room.revealed:
         text = "The lead has revealed the answer."
     elif vote == SKIPPED:
         text = "You looked at the answer, so you have no vote here."
     elif vote is not None and step:
         chosen = words.plain(step.choices[vote])
-        text = f"You said **{chosen}**. You can change it until the reveal."
+        change = "You can change it until the reveal."
+        text = f"You said **{chosen}**. {'' if room.is_over(name) else change}"
 
     def switch() -> None:
         seat.act("change_seat", follows=keys.widget("room-follow"))
@@ -192,7 +252,8 @@ def _learner(room: "Room", name: str, text: str) -> Standing:
                 help="Undo brings yours back.",
             )
     news(room, name)
-    return Standing(name in room.revealed or vote == SKIPPED, vote)
+    is_open = name in room.revealed or vote == SKIPPED
+    return Standing(is_open, vote, place=mine.places.get(name))
 
 
 def _leave_button(label: str = "Leave the room") -> None:
@@ -230,13 +291,14 @@ def asks(page: str) -> bool:
     follow(page)
     move(page, step.question)
     standing = about(step.question)
-    if standing is None:
-        return False
+    if standing is None:  # nobody sees a room's answer while its database is away
+        return seat.cut_off()
     st.markdown(f"**{words.plain(step.ask)}**")
     if standing.is_open:
         st.markdown(f"**The answer:** {words.plain(step.truth)}")
     elif standing.leads:
         st.markdown(" · ".join(map(words.plain, step.choices)))
     else:
-        choices("step", step.choices, partial(seat.act, "vote", step.question))
+        vote = partial(seat.act, "vote", step.question)
+        choices("step", step.choices, vote, skip=SKIP)
     return not standing.is_open

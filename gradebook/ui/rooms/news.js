@@ -15,12 +15,22 @@ const NO_DATABASE = "The room's database is away; your own work goes on.";
  * @property {unknown} [reveal]  what the board shows after a reveal
  * @property {number} within  seconds in which the pages of a room are drawn
  * @property {string} asked  the address to ask
+ * @property {Clock} clock
+ *
+ * @typedef {object} Clock  seconds as they were when the server answered
+ * @property {number} [left]  of the lead's timer
+ * @property {number} [taken]  at this question
+ * @property {number} [session]
  *
  * @typedef {(name: string, value: unknown) => void} Send
  *
  * @typedef {object} Listener  one mounted component
  * @property {HTMLElement} box
  * @property {HTMLElement} away
+ * @property {HTMLElement} time
+ * @property {Clock} clock
+ * @property {number} came  when the server's last answer came, in ms
+ * @property {number | undefined} ticks  the timer that writes the clock
  * @property {News} data
  * @property {Send} send
  * @property {AbortController} stop
@@ -45,12 +55,14 @@ async function listen(own) {
       if (!answer.ok) throw answer.status;
       const now = await answer.json();
       own.away.hidden = true;
+      tellAway(false);
       if (own.data === data) hear(own, now);
       if (now.draw !== "closed") continue;
     } catch (status) {
       if (own.stop.signal.aborted) continue;
       own.away.textContent = status === 503 ? NO_DATABASE : AWAY;
       own.away.hidden = status === 503 && data.draw === "away"; // the page says so
+      tellAway(true);
       own.have = ""; // so that the server answers at once when it is back
       own.ahead = true; // and another session draws the page
     }
@@ -59,11 +71,47 @@ async function listen(own) {
 }
 
 /**
+ * The board's vote is as grey as the page's own buttons while nobody would take it.
+ * @param {boolean} away
+ */
+function tellAway(away) {
+  dispatchEvent(new CustomEvent("gradebook-away", { detail: away }));
+}
+
+/** @param {number} seconds */
+function clockText(seconds) {
+  const whole = Math.max(0, Math.floor(seconds));
+  return `${Math.floor(whole / 60)}:${String(whole % 60).padStart(2, "0")}`;
+}
+
+/** @param {Listener} own */
+function tick(own) {
+  const { clock, came, time } = own;
+  const since = (performance.now() - came) / 1000;
+  const parts = [];
+  if (clock.left !== undefined) {
+    const left = Math.ceil(clock.left - since);
+    parts.push(left > 0 ? `${clockText(left)} left` : "Time is up.");
+  }
+  if (clock.taken !== undefined) parts.push(`${clockText(clock.taken + since)} at this question`);
+  if (clock.session !== undefined) parts.push(`${clockText(clock.session + since)} in all`);
+  const text = parts.join(" \u00b7 ");
+  if (time.textContent !== text) time.textContent = text;
+  time.hidden = !text;
+  time.classList.toggle("up", clock.left !== undefined && clock.left - since <= 0);
+  clearTimeout(own.ticks);
+  own.ticks = setTimeout(() => tick(own), 500);
+}
+
+/**
  * @param {Listener} own
  * @param {News} now
  */
 function hear(own, now) {
   own.have = now.have;
+  own.clock = now.clock ?? {};
+  own.came = performance.now();
+  tick(own);
   if (now.draw === "closed" && own.data.draw !== "away")
     document.cookie = "gradebook-room=; path=/; max-age=0";
   if (now.said !== own.said) own.box.innerHTML = own.said = now.said;
@@ -90,11 +138,15 @@ function begin(parent, data, send) {
   const look = { hidden: true, role: "status", className: "gb-live", textContent: AWAY };
   const away = Object.assign(document.createElement("p"), look);
   const box = document.createElement("div");
-  parent.append(box, away);
-  return {
-    ...{ box, away, data, send, later: undefined },
+  const clocks = { hidden: true, role: "timer", className: "gb-clock" };
+  const time = Object.assign(document.createElement("p"), clocks);
+  parent.append(time, box, away);
+  /** @type {Listener} */
+  const own = {
+    ...{ box, away, time, data, send, later: undefined, clock: {}, came: 0, ticks: undefined },
     ...{ stop: new AbortController(), have: "", said: "", ahead: false, gone: false },
   };
+  return own;
 }
 
 /** @param {{data: [News], parentElement: ShadowRoot, setStateValue: Send}} component */
@@ -113,6 +165,7 @@ export default function ({ data: [data], parentElement, setStateValue }) {
     if (parentElement.isConnected) return; // an earlier call's end
     own.gone = true;
     clearTimeout(own.later);
+    clearTimeout(own.ticks);
     own.stop.abort();
     live.delete(parentElement);
   };

@@ -10,7 +10,6 @@ Streamlit drops the end of a page's run when a fragment's run begins just after 
 from __future__ import annotations
 
 import asyncio
-import math
 import re
 import time
 from collections.abc import Awaitable, Callable
@@ -27,7 +26,7 @@ from starlette.responses import JSONResponse
 
 from gradebook.cases.scenario import load, names
 from gradebook.classroom.away import Away
-from gradebook.classroom.plan import asked
+from gradebook.classroom.plan import Step, asked
 from gradebook.core.formatting import counted, minus
 from gradebook.ui.board.lesson import lesson
 from gradebook.ui.parts import words
@@ -52,7 +51,7 @@ learners do not ask the server more often."""
 RUN = 0.04
 """Seconds that a server needs for a learner's page. Browsers reload after a random
 delay, so that the server does not draw every page at once."""
-CLOSED = {"draw": "closed", "said": "", "have": "closed"}
+CLOSED = {"draw": "closed", "said": "", "have": "closed", "clock": {}}
 _next: dict[str, asyncio.Future[Room | None]] = {}
 """The next state of each room that browsers wait for."""
 
@@ -76,7 +75,7 @@ def wait(code: str, name: str = "") -> None:
     address = own_path(
         f"/room-news/{quote(code or '-')}?{urlencode({'question': name})}"
     )
-    nothing = {"draw": "away", "said": "", "have": "", "within": 0}
+    nothing = {"draw": "away", "said": "", "have": "", "within": 0, "clock": {}}
     _mount(
         key="room-news",
         data=[{"asked": address, **nothing}],
@@ -108,7 +107,10 @@ async def _news(request: Request) -> dict[str, Any]:
         is_new = news["have"] != before and waited > patience
         if is_new or news["draw"] != before.split(".")[0] or waited > WAIT:
             if query.get("covered") == "1" and name in room.revealed:
-                news["reveal"] = _board(name, room.seat(me).votes.get(name))
+                mine = room.seat(me)
+                guess = mine.votes.get(name, SKIPPED), mine.places.get(name)
+                if board := _board(name, *guess):
+                    news["reveal"] = board | {"crowd": room.places(name)}
             return news
         room = await _soon(code)
     return CLOSED
@@ -150,47 +152,57 @@ OF_A_DRAFT = ("epoch", "ack", "row", "lists", "history", "notes", "refused")
 
 
 @lru_cache(maxsize=512)
-def _board(name: str, vote: int | None) -> dict[str, Any] | None:
+def _board(name: str, vote: int, place: float | None) -> dict[str, Any] | None:
     """What the board of the case shows after the reveal, on its original batch,
     to a learner who voted so; None for a question without a board."""
     if name not in names():
         return None
-    progress = Progress({name: Guess(SKIPPED if vote is None else vote)})
+    progress = Progress({name: Guess(vote, place)})
     board = lesson(Draft(load(name)), progress)
     return {key: value for key, value in board.items() if key not in OF_A_DRAFT}
 
 
 def _told(room: Room, name: str, me: str) -> dict[str, Any]:
-    """The room's message to a browser: the counts as HTML, and `draw`, which changes
-    when a learner's page must be drawn again. A lead's page changes only by the lead's
-    own acts."""
+    """What is told of the room to a browser: the counts as HTML, and `draw`, which
+    changes when a page has to be drawn again. A lead's page of a question changes by
+    the lead's own acts alone; the one without a question follows them."""
     mine, place = room.seat(me), room.position
-    draw, counts = "lead", _counts(room, name, me)
-    if not mine.leads:
+    draw, counts, clock = "lead", _counts(room, name, me), _clock(room, name, me)
+    if not (mine.leads and name):
         # The stage concerns followers alone.
         heading = place.heading[: 3 if mine.follows else 2] if place else ()
-        draw = str(crc32(repr((name in room.revealed, heading)).encode()))
+        of = name or (place.question if place else "")
+        now = of in room.revealed, of in room.again, room.is_over(of), heading
+        draw = str(crc32(repr(now).encode()))
     within = round(RUN * room.present.total(), 2)
-    have = f"{draw}.{crc32(counts.encode())}"
-    return {"draw": draw, "said": counts, "have": have, "within": within}
+    timer = room.ends if place and place.question == name else None
+    have = f"{draw}.{crc32(repr((counts, timer)).encode())}"
+    told = {"draw": draw, "said": counts, "have": have, "within": within}
+    return told | {"clock": clock}
+
+
+def _clock(room: Room, name: str, me: str) -> dict[str, float]:
+    """Seconds that a browser counts on by itself: "left" of the lead's timer at this
+    question; for the lead, "taken" of it and of the "session" so far."""
+    now, clock = time.time(), {}
+    here = room.position is not None and room.position.question == name
+    leads = room.seat(me).leads
+    if room.ends is not None and (here or leads):
+        clock["left"] = room.ends - now
+    if leads and room.reached:
+        clock["session"] = now - min(room.reached.values())
+        if name in room.reached:
+            clock["taken"] = now - room.reached[name]
+    return {name: round(seconds, 1) for name, seconds in clock.items()}
 
 
 def _counts(room: Room, name: str, me: str) -> str:
-    """After the reveal, the votes for each choice. Before it, how many learners are
-    here and how many have answered."""
+    """How the answers split, after the reveal; before it nobody is told that, but how
+    many have answered, and how many learners are here."""
     mine, step, here = room.seat(me), asked(name), room.present.total()
-    counts = room.counts[name]
-    answers = counted(counts.total(), "answer")
+    answers = counted(room.counts[name].total(), "answer")
     if name in room.revealed and step:
-        lines, most = "", max([*counts.values(), 1])
-        for choice, text in enumerate(step.choices):
-            marks = ", yours" * (choice == mine.votes.get(name))
-            marks += ", the answer" * (choice == step.answer)
-            lines += (
-                f"<div>{words.safe(minus(text))}: <b>{counts[choice]}</b>{marks}"
-                f'<i style="width:{7 * counts[choice] / most:.2f}rem"></i></div>'
-            )
-        return f'<div class="gb-split">{lines}</div>'
+        return _split(room, name, step, mine.votes.get(name))
     if not name:
         text = f"<b>{counted(here, 'learner')} here</b>"
     elif not mine.leads:
@@ -198,7 +210,31 @@ def _counts(room: Room, name: str, me: str) -> str:
     else:
         there = f"{room.present[name]} of {here} learners at this question"
         text = f"<b>{answers}</b>; {there}."
-        if room.ends is not None:
-            left = math.ceil((room.ends - time.time()) / 60)
-            text += f" {left} min left." if left > 0 else " Time is up."
     return f'<p class="gb-live">{text}</p>'
+
+
+def _split(room: Room, name: str, step: Step, mine: int | None) -> str:
+    """The votes as bars, those of a first vote above those of the second."""
+    last, first = room.counts[name], room.counts_before[name]
+    is_again = name in room.again
+    most = max([*last.values(), *first.values(), 1])
+
+    def bar(count: int, kind: str) -> str:
+        width = f'style="width:{100 * count / most:.0f}%"'
+        return f'<span class="{kind}"><i {width}></i>{count}</span>'
+
+    lines = ""
+    for choice, text in enumerate(step.choices):
+        marks = ", yours" * (choice == mine) + ", the answer" * (choice == step.answer)
+        before = bar(first[choice], "before") if is_again else ""
+        said = f"{words.safe(minus(text))}: <b>{last[choice]}</b>{marks}"
+        if is_again:
+            said = f"{said}, before: {first[choice]}"
+        here = " class=answer" * (choice == step.answer)
+        lines += f"<div{here}><p>{said}</p>{before}{bar(last[choice], 'now')}</div>"
+    change = ""
+    if is_again and step.answer is not None:
+        before, now = first[step.answer], last[step.answer]
+        of = f"{before} of {first.total()}", f"{now} of {last.total()}"
+        change = f'<p class="gb-live">Right: {of[0]}, then {of[1]}.</p>'
+    return f'<div class="gb-split">{lines}</div>{change}'

@@ -73,6 +73,12 @@ def plans() -> None:
     if room:
         done = sum(step.question in revealed for step in steps)
         st.markdown(f"**{done} of {len(steps)} questions revealed.**")
+    st.toggle(
+        "Show the answers and your notes",
+        key="plan-answers",
+        help="Off while learners may see this page.",
+        persist_state="session",
+    )
     for step in steps:
         _step(step, step.question in revealed)
 
@@ -85,22 +91,44 @@ def _take_minutes() -> None:
 
 
 def onward(question: str) -> None:
-    """Which step of the lead's plan the question is, and the way to the next."""
-    try:
-        steps = _chosen()
-    except GradebookError:
+    """Which step of the lead's plan the question is, when it was planned, and the way
+    to the next."""
+    number, steps = number_of(question)
+    if not number:
         return
-    questions = [step.question for step in steps]
-    if question not in questions:
-        return
-    number = questions.index(question) + 1
-    st.markdown(f"Step {number} of {len(steps)}.")
+    step = steps[number - 1]
+    planned = f"planned: minutes {step.begin} to {step.begin + step.minutes}"
+    st.markdown(f"Step {number} of {len(steps)}, {planned}.")
     if number < len(steps):
         label = f"Next: {words.plain(steps[number].title)}"
-        if st.button(label, key="plan-next", type="tertiary"):
+        # Another button on each step: one that kept the focus would be pressed by
+        # the space key, which reveals.
+        if st.button(label, key=f"plan-next__at__{number}", type="tertiary"):
             keys.ADDRESS.drop()  # a step on the same page is an arrival, too
             file, link = _opened(steps[number])
             st.switch_page(file, query_params=link)
+
+
+def number_of(question: str) -> tuple[int, tuple[Step, ...]]:
+    """The question's number in the lead's plan, from 1, and the plan's steps; 0 for
+    one that is not in it."""
+    try:
+        steps = _chosen()
+    except GradebookError:
+        return 0, ()
+    questions = [step.question for step in steps]
+    return questions.index(question) + 1 if question in questions else 0, steps
+
+
+def notes(step: Step) -> list[str]:
+    """What a lead may say of the question, and its answer."""
+    usual = f"{step.usual} {step.why}"
+    told = {"Usual answer, and why": usual, "The truth": step.truth, "Then": step.do}
+    return [_line(head, text) for head, text in told.items() if text.strip()]
+
+
+def _line(head: str, text: str) -> str:
+    return f"**{head}:** {words.plain(text)}"
 
 
 def _chosen() -> tuple[Step, ...]:
@@ -111,15 +139,14 @@ def _chosen() -> tuple[Step, ...]:
 
 def _step(step: Step, revealed: bool) -> None:
     asked = {"Ask": step.ask, "Choices": " · ".join(step.choices)}
-    usual, then = f"{step.usual} {step.why}", step.do
-    answered = {"Usual answer, and why": usual, "The truth": step.truth, "Then": then}
+    parts = [[_line(head, text) for head, text in asked.items() if text.strip()]]
+    if keys.widget("plan-answers"):
+        parts.append(notes(step))
     with st.container(border=True, key=f"step-{step.begin}-{step.bug}"):
         time = f"{step.begin:02d}–{step.begin + step.minutes:02d} min"
         mark = " ✓" if revealed else ""
         st.subheader(f"{time} · {words.plain(step.title)}{mark}", anchor=False)
-        for part, texts in zip(st.columns(2), (asked, answered)):
-            pairs = [(head, text) for head, text in texts.items() if text.strip()]
-            lines = [f"**{head}:** {words.plain(text)}" for head, text in pairs]
+        for part, lines in zip(st.columns(len(parts)), parts):
             part.markdown("  \n".join(lines))
         file, link = _opened(step)
         label = "Open the case" if step.scenario else f"Open “{page_title(file)}”"

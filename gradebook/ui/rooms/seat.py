@@ -113,6 +113,7 @@ def _invited() -> str:
         try:
             rooms().take(invited, key, SEAT.get())
             keys.LEAD_KEY.put(key)
+            keys.LEAD_NOTES.put(True)
         except Away:
             raise
         except GradebookError:
@@ -219,6 +220,7 @@ def join(code: str) -> None:
 def enter(room: str) -> None:
     keys.ROOM.put(room)
     keys.LEAD_KEY.drop()
+    keys.LEAD_NOTES.drop()
     st.query_params.pop(PARAMETER, None)
 
 

@@ -10,6 +10,7 @@ import { Box } from "./box.js";
 import { ChallengeLine } from "./challenge.js";
 import { Causes } from "./causes.js";
 import { Compared } from "./compared.js";
+import { Crowd } from "./crowd.js";
 import { dragging } from "./drag.js";
 import { ends, layout, presenting } from "./layout.js";
 import { Foot } from "./foot.js";
@@ -111,6 +112,7 @@ export class Board {
     this.causes = new Causes(this);
     this.reveal = new Reveal(this, (share) => this.box.count(share));
     this.marks = new Marks(this, this.reveal);
+    this.crowd = new Crowd(this);
     this.guess = new Guess(this);
     this.box = new Box(this, this.guess);
     const { sheet } = this.box;
@@ -482,6 +484,7 @@ export class Board {
     this.marks.render(length);
     this.glide.sweep();
     this.box.render();
+    this.crowd.render();
     this.guess.render();
     this.legend.render(data, this.layout, this.causes.times, this.held !== null);
     this.foot.render();

@@ -32,6 +32,11 @@ export class Box {
     this.show = button({ class: "show" }, () => board.answer(guess));
     /** @type {unknown} */
     this.drawn = null;
+    this.away = false; // a room's server is, and would take no vote
+    addEventListener("gradebook-away", (event) => {
+      this.away = /** @type {CustomEvent} */ (event).detail;
+      if (board.known) this.render();
+    });
     const shrink = () => {
       const verdict = this.board.data?.box?.verdict;
       const scrolled = document.querySelector(".stMain")?.scrollTop ?? scrollY;
@@ -47,7 +52,7 @@ export class Box {
     if (!box) return;
     // A verdict scrolls in the sheet of a phone: by the keyboard too.
     set(this.inside, { tabindex: layout.narrow && box.verdict ? 0 : null });
-    const now = [data.epoch, box.question, box.label, box.verdict];
+    const now = [data.epoch, box.question, box.label, box.skip, box.verdict];
     if (!alike(this.drawn, now)) {
       const parts = box.verdict ? this.verdict(box, box.verdict) : this.question(box);
       this.inside.replaceChildren(...parts);
@@ -64,7 +69,8 @@ export class Box {
     this.buttons.forEach((button, choice) =>
       set(button, { "aria-pressed": this.guess.choice === choice ? "true" : "false" }),
     );
-    set(this.show, { disabled: this.guess.choice === null });
+    const refused = this.away || Boolean(box.over);
+    set(this.show, { disabled: this.guess.choice === null || refused });
   }
 
   /** @param {Question} box */
@@ -82,7 +88,7 @@ export class Box {
     );
     set(this.show, { text: box.label });
     const pass = () => board.answer({ choice: -1, place: null });
-    const skip = button({ class: "link", text: "Skip" }, pass);
+    const skip = button({ class: "link", text: box.skip ?? "Skip" }, pass);
     return [
       asked,
       html(

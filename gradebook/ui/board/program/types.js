@@ -76,6 +76,8 @@
  * @property {Choice[]} choices
  * @property {string} [label]
  * @property {boolean} [reveals]
+ * @property {string} [skip]  what the way past the question is called
+ * @property {boolean} [over]  no vote counts any more
  * @property {number | null} guess
  * @property {Value} place
  * @property {Verdict} [verdict]
@@ -154,6 +156,7 @@
  * @property {Value[][]} [second]
  * @property {string} summary
  * @property {Question} [box]
+ * @property {number[]} [crowd]  where a class put its guesses
  * @property {Challenge} [challenge]
  * @property {Track} [path]
  * @property {string} [progress]
