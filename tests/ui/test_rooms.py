@@ -343,7 +343,7 @@ def test_the_class_votes_again_and_both_votes_are_shown_with_the_reveal(at, room
 
 def test_the_classes_guesses_are_on_the_board_after_the_reveal(at, room):
     lead = at("the-lead", progress=Progress({Q: Guess(0, 0.5)}))
-    one = at("one")
+    one = at("a-learner")
     for name, place in (("two", -0.4), ("three", 0.9)):
         rooms().join(room, name, Q)
         rooms().vote(room, name, Q, 2, place)
