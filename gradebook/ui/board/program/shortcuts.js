@@ -49,8 +49,11 @@ function pressed(event, presenter) {
   if (command && event.key?.toLowerCase() === "z")
     return isTyping(target) ? "" : event.shiftKey ? "redo" : "undo";
   if (!presenter || command || event.shiftKey || event.repeat) return "";
-  // The page itself can have the focus, too; it is no control.
-  if (target !== document.body && target.closest?.(CONTROL)) return "";
+  // The page itself can have the focus, too; it is no control. Nor is a button that was
+  // clicked: space reveals whatever was clicked last. One that the keyboard has reached
+  // is pressed by it.
+  const control = target !== document.body && target.closest?.(CONTROL);
+  if (control && !(control.matches("button") && !control.matches(":focus-visible"))) return "";
   return PRESENTING[event.key] ?? "";
 }
 
