@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 import torch
-from drawn import any_settings, columns
+from drawn import columns, token_settings
 from hypothesis import assume, given
 from trainers.advantages import missing_is_zero
 
@@ -51,7 +51,7 @@ def test_the_correct_engine_keeps_a_law_on_every_case(name):
 
 
 @pytest.mark.parametrize("name", LAWS)
-@given(columns(), any_settings)
+@given(columns(by_token=True), token_settings)
 def test_the_correct_engine_keeps_a_law_under_any_settings(name, rows, settings):
     try:
         outcome = check(name, CORRECT, gradebook.Batch(**rows, settings=settings))

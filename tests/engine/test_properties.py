@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from drawn import TOKENS, any_settings, columns, rewards, taken
+from drawn import TOKENS, any_settings, columns, rewards, taken, token_settings
 from engine.traces import REPLICAS
 from hypothesis import assume, given
 from hypothesis import settings as trying
@@ -32,7 +32,7 @@ def near(found, expected):
 
 
 FLOATS = ("score", "baseline", "scale", "standardized", "advantage")
-PER_ROW = (*FLOATS, "credited", "counted", "trained", "gradient")
+PER_ROW = (*FLOATS, "credited", "counted", "trained", "token_advantage", "gradient")
 
 
 def own_rollouts(rows, settings):
@@ -50,8 +50,8 @@ UNORDERED = [n for n in REPLICAS if gradebook.bug(n).stage not in BY_PLACE]
 
 @given(
     st.sampled_from(["correct", *UNORDERED]),
-    columns(),
-    any_settings,
+    columns(by_token=True),
+    token_settings,
     st.randoms(use_true_random=False),
 )
 def test_row_order_does_not_matter(engine, rows, settings, random):
@@ -157,7 +157,7 @@ def test_the_gradient_has_its_closed_form(engine, rows, settings, loss):
     torch.testing.assert_close(found.gradient, policy + kl)
 
 
-@given(st.sampled_from(["correct", *REPLICAS]), columns(), any_settings)
+@given(st.sampled_from(["correct", *REPLICAS]), columns(by_token=True), token_settings)
 def test_stages_leave_their_inputs_alone(engine, rows, settings):
     batch = Batch(**rows, settings=settings)
     names = [*rows]
@@ -189,11 +189,17 @@ def exactly(found, expected):
 
 
 @trying(max_examples=100)
-@given(st.sampled_from(["correct", *REPLICAS]), columns(most=12), any_settings)
+@given(
+    st.sampled_from(["correct", *REPLICAS]),
+    columns(most=12, by_token=True),
+    token_settings,
+)
 def test_many_steps_in_one_call_give_exactly_what_each_gives_alone(
     engine, rows, settings
 ):
     engine = REPLICAS.get(engine, CORRECT)
+    # A generation that feeds two steps is one denominator for both (dapo).
+    rows = {**rows, "generation": rows["step"]}
     places = {}
     for row, step in enumerate(rows["step"]):
         places.setdefault(step, []).append(row)
