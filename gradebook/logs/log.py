@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from gradebook.bugs import BUGS
 from gradebook.cases.scenario import bug
-from gradebook.core.batch import LOG_PROBABILITIES
 from gradebook.core.columns import number
 from gradebook.core.errors import GradebookError, refuse
 from gradebook.core.formatting import counted
 from gradebook.core.lazy_pandas import pd
 from gradebook.logs.explore import what_if
+from gradebook.logs.judging import of_loss
 from gradebook.logs.judging.computation import View
 from gradebook.logs.judging.decide import OFF, Judgement, no_steps
 from gradebook.logs.judging.declaration import declaration_of, setting_of
@@ -172,6 +172,13 @@ def _with_empty(statement: Statement, log: Log) -> Statement:
     return replace(statement, rest=(*statement.rest, sentence))
 
 
+def _with_losses(statement: Statement, read: Verdict) -> Statement:
+    """The statement, with what a recording says of its loss."""
+    run = read.log.recording
+    found = () if run is None else of_loss.findings(run, read.declared)
+    return replace(statement, rest=(*statement.rest, *found))
+
+
 def _verdict(read: Verdict, layout: TrlLayout, j: Judgement) -> Verdict:
     """The verdict with what was judged."""
     log, frame, ruler = read.log, j.frame, j.evidence.ruler
@@ -183,7 +190,7 @@ def _verdict(read: Verdict, layout: TrlLayout, j: Judgement) -> Verdict:
     fitting = frame[frame["verdict"] == j.verdict] if j.estimator else frame[:0]
     unchecked, unchecked_bugs = _unchecked(steps.has)
     bare = "advantage" not in steps.has
-    statement = statement_of(j, read.declared, read.columns)
+    statement = _with_losses(statement_of(j, read.declared, read.columns), read)
     fits = j.verdict != "none fits"
     left = () if fits else j.evidence.left_over
     near = None if fits else j.evidence.near
@@ -324,9 +331,11 @@ def _unchecked(has: frozenset[str]) -> tuple[str, list[str]]:
     silent = ", ".join(b.title for b in unchecked if not b.in_advantages)
     if silent:
         lines.append(
-            f"Not checked: {silent}. They leave no trace in a log's advantages. What"
-            f" tells them is in a step's loss and in columns by token:"
-            f" {', '.join(LOG_PROBABILITIES)}, value. The page of each says which."
+            f"Not checked: {silent}. They leave no trace in a log's advantages. A"
+            " recording with logp, ref_logp, loss and policy_loss shows a KL that is"
+            " subtracted; with grad_norm too, a KL without a gradient; with logp,"
+            " old_logp and mini_batch, an anchor that moves. The check looks for none"
+            " of the others; the page of each says what would tell it."
         )
     telling = (telling_columns(b) for b in unchecked if b.in_advantages)
     missing = dict.fromkeys(c for columns in telling for c in columns if c not in has)

@@ -26,9 +26,14 @@ from gradebook.core.columns import COLUMNS
 from gradebook.core.errors import GradebookError, choice, refuse
 from gradebook.logs.judging.declaration import declaration_of
 
+OF_TOKENS = tuple(n for n, column in COLUMNS.items() if column.kind == "list")
+"""Numbers a token, [R, T], that are stored as they are, beside the mask."""
+OF_STEP = ("loss", "policy_loss", "grad_norm")
+"""Numbers of a whole step."""
 ARGUMENTS = (
-    *(n for n, column in COLUMNS.items() if n != "step" and column.kind != "list"),
-    *("advantage", "length"),
+    *(name for name in COLUMNS if name != "step"),
+    *("advantage", "length", "mini_batch"),
+    *OF_STEP,
 )
 """What `Recorder.step` and `Guard.step` take, beside the step's number."""
 FORMAT = 2
@@ -56,6 +61,9 @@ class StepFacts(BaseModel):
     step: int
     written: int
     by_token: bool = False
+    loss: float | None = None
+    policy_loss: float | None = None
+    grad_norm: float | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,12 +71,16 @@ class RecordedStep:
     """The rows of one training step as columns, arrays [R], step too; a reward that
     is missing is NaN. `by_token`: some row's tokens have different advantages, and
     it has their mean. `types`: name -> the float type that the trainer handed over.
+    `tokens`: numbers and the mask by token, arrays [R, T], and `mini_batch`, [R];
+    `numbers`: of the step.
     """
 
     step: int
     columns: Mapping[str, np.ndarray]
     by_token: bool
     types: Mapping[str, str]
+    tokens: Mapping[str, np.ndarray]
+    numbers: Mapping[str, float]
 
     @property
     def rows(self) -> int:
@@ -144,6 +156,18 @@ class Recorder(AbstractContextManager["Recorder"]):
         rank       [R], or one number: the process that holds the row; default
                    this recorder's rank
         steps, kept_steps      [R] transitions of the episode
+        extent, generation     [R] tokens with what tools said; what was
+                               generated together
+
+        With these the check also looks at the loss:
+
+        logp, ref_logp, old_logp, behaviour_logp, value
+                   [R, T] with `mask`, each as gradebook.Batch has it
+        loss, policy_loss, grad_norm  one number each: the step's loss, its
+                   part without the KL, and the norm of its gradient before
+                   it is clipped
+        mini_batch [R] the optimizer's step, within this one, that the row's
+                   logp was computed for
         """
         with self._going_on(step):
             if self._closed:
@@ -175,6 +199,7 @@ class Recorder(AbstractContextManager["Recorder"]):
             name: pa.array(values, from_pandas=name == "reward")
             for name, values in columns.items()
         }
+        arrays |= {name: pa.array([*cells]) for name, cells in rows.tokens.items()}
         facts = self._facts.model_copy(update={"types": rows.types})
         batch = pa.record_batch(arrays, metadata={KEY: facts.model_dump_json()})
         schema = batch.schema
@@ -187,7 +212,9 @@ class Recorder(AbstractContextManager["Recorder"]):
             self._writer = pa.ipc.new_stream(str(self.folder / name), schema)
             self._schema = schema
         written = time.time_ns()
-        of_step = StepFacts(step=rows.step, written=written, by_token=rows.by_token)
+        of_step = StepFacts(
+            step=rows.step, written=written, by_token=rows.by_token, **rows.numbers
+        )
         # A stream is given up where a write ends in the middle of a batch.
         writer, self._writer = self._writer, None
         writer.write_batch(batch, custom_metadata={KEY: of_step.model_dump_json()})
@@ -234,9 +261,13 @@ def recorded_step(step: Any, arguments: Mapping[str, Any]) -> RecordedStep:
         rank = as_tensor("rank", cells["rank"])
         cells["rank"] = rank if rank.dim() else rank.expand(rows)
     by_token, mask = False, cells.pop("mask", None)
+    numbers = {n: _one_number(n, cells.pop(n)) for n in OF_STEP if n in cells}
     if mask is not None:
         mask = read_cells("mask", mask, rows)
         cells["length"] = mask.sum(-1)
+    tokens = _by_token({n: cells.pop(n) for n in OF_TOKENS if n in cells}, mask, rows)
+    if "mini_batch" in cells:
+        tokens["mini_batch"] = _places("mini_batch", cells.pop("mini_batch"), rows)
     if cells["advantage"].dim() == 2:
         cells["advantage"], by_token = _by_row(cells["advantage"], mask)
     columns = {name: read_cells(name, cell, rows) for name, cell in cells.items()}
@@ -247,7 +278,7 @@ def recorded_step(step: Any, arguments: Mapping[str, Any]) -> RecordedStep:
     if missing.any():
         arrays["scored"] = arrays.get("scored", True) & ~missing
     arrays["step"] = np.full(rows, int(step))
-    return RecordedStep(int(step), arrays, by_token, types)
+    return RecordedStep(int(step), arrays, by_token, types, tokens, numbers)
 
 
 def _arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -262,6 +293,35 @@ def _arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
     if "mask" in cells and "length" in cells:
         raise GradebookError(key="length", expected="a mask or lengths", found="both")
     return cells
+
+
+def _one_number(key: str, value: Any) -> float:
+    number = as_tensor(key, value)
+    if number.numel() != 1:
+        raise refuse("one number", f"{number.numel()} numbers", key)
+    return float(number)
+
+
+def _places(key: str, value: Any, rows: int) -> np.ndarray:
+    cells = as_tensor(key, value)
+    if cells.is_floating_point() or list(cells.shape) != [rows]:
+        raise refuse(f"{rows} whole numbers, one for each reward", value, key)
+    return cells.long().numpy()
+
+
+def _by_token(
+    columns: Mapping[str, Any], mask: Tensor | None, rows: int
+) -> dict[str, np.ndarray]:
+    """Numbers a token as arrays [R, T], with the mask. Raises GradebookError for those
+    without a mask, or of another shape."""
+    arrays = {}
+    for name, cells in columns.items():
+        column = read_cells(name, cells, rows)
+        if mask is None or column.shape != mask.shape:
+            shape = "a mask" if mask is None else f"the mask's shape {[*mask.shape]}"
+            raise refuse(shape, f"shape {[*column.shape]}", name)
+        arrays[name] = column.numpy()
+    return arrays | {"mask": mask.numpy()} if arrays and mask is not None else {}
 
 
 def _array(column: Any) -> np.ndarray:

@@ -10,6 +10,7 @@ from pathlib import Path
 from struct import unpack_from
 from typing import Any, get_args
 
+import numpy as np
 import pyarrow as pa
 
 from gradebook.core.errors import GradebookError, refuse, shown
@@ -19,13 +20,16 @@ from gradebook.logs.recorder import (
     ARGUMENTS,
     FORMAT,
     KEY,
+    OF_STEP,
+    OF_TOKENS,
     Float,
     StepFacts,
     StreamFacts,
 )
 
-KNOWN = {"step", *ARGUMENTS} - {"mask"}
-"""Columns that a recorder writes."""
+BY_TOKEN = ("mask", *OF_TOKENS)
+KNOWN = {"step", *ARGUMENTS} - {*BY_TOKEN, *OF_STEP, "mini_batch"}
+"""Columns of rows that a recorder writes."""
 FLOATS = get_args(Float)
 PROCESS = ("rank", "ranks", "session")
 
@@ -98,6 +102,23 @@ class Recording:
         except Exception as error:  # as varied as the damage
             damage, expected = shown(str(error), 120), "what the recorder wrote"
             raise GradebookError(file=file, expected=expected, found=damage) from error
+
+    def losses(self) -> Iterator[dict[str, Any]]:
+        """The whole steps that one process wrote and that say something of their loss,
+        in order: OF_STEP, a number or None; BY_TOKEN, arrays [R, T], those that are
+        there; and the columns of rows, arrays [R]."""
+        streams = cache(_batches)
+        for part in self._whole().itertuples():
+            if part.ranks > 1:
+                continue
+            batch, _ = streams(part.source)[1][part.batch]
+            if not {*batch.schema.names} & {*OF_TOKENS}:
+                continue
+            step: dict[str, Any] = {name: getattr(part, name) for name in OF_STEP}
+            for name in batch.schema.names:
+                column = batch.column(name).to_numpy(zero_copy_only=False)
+                step[name] = np.stack(column) if name in BY_TOKEN else column
+            yield step
 
 
 def _batches(source: Source) -> tuple[pa.Schema, list[Any], bool]:

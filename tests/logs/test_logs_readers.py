@@ -15,9 +15,7 @@ from logs.as_files import bytes_of, of, table
 from logs.made import made
 
 import gradebook
-from gradebook.core.columns import COLUMNS
 from gradebook.core.errors import GradebookError
-from gradebook.logs import recorder
 from gradebook.logs.log import check_log
 from gradebook.logs.read.files import sources
 from gradebook.logs.read.log import pasted, read_files
@@ -292,11 +290,6 @@ def test_conversations_are_prompts():
     log["prompt"] = [[{"role": "user", "content": p}] for p in log["prompt"]]
     assert check_log([of(bytes_of("jsonl", log), "log.jsonl")]).verdict == "correct"
     assert gradebook.check(log)["verdict"].tolist() == ["correct"] * 2
-
-
-def test_every_column_of_rows_is_recorded_and_none_of_tokens():
-    by_token = {"logp", "ref_logp", "old_logp", "behaviour_logp", "value"}
-    assert {*COLUMNS} - {*recorder.ARGUMENTS} == {"step", *by_token}
 
 
 def test_a_frame_whose_columns_have_two_levels_is_named():
