@@ -19,7 +19,9 @@ from typing import Any, NoReturn
 from gradebook.core import PROJECT
 from gradebook.core.errors import GradebookError, refuse
 from gradebook.logs.explore import failing_test
+from gradebook.logs.judging.words import COMMAND, unnamed_said
 from gradebook.logs.log import check_log, options_of, pairs
+from gradebook.logs.read.columns import Unnamed
 from gradebook.logs.report import escaped, github, junit, printable, report, text
 from gradebook.output.terminal import bug_list, explain
 
@@ -96,6 +98,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return _probe(options)
         print(bug_list() if options.command == "bugs" else explain(options.bug))
         return 0
+    except Unnamed as error:
+        reason = unnamed_said(error, COMMAND)
     except GradebookError as error:
         reason = str(error)
     except KeyboardInterrupt:

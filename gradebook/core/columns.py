@@ -51,16 +51,17 @@ _TABLE = {
     "prompt": Column(
         "label",
         "Rows with the same prompt are one group.",
-        "uid group_id group group_index prompt_id prompt_index problem_id question_id"
-        " query_id task_id instance_id prompt prompts input inputs question problem"
-        " query instruction",
+        "uid group_id group group_index group_idx prompt_id prompt_index prompt_idx"
+        " problem_id question_id query_id task_id instance_id example_id data_id prompt"
+        " prompts input inputs input_prompt question problem query instruction idx",
         default="A",
     ),
     "reward": Column(
         "number",
         "The rollout's reward, a number with a decimal point.",
-        "rewards total_reward final_reward reward_sum outcome_reward reward_score"
-        " score scores seq_reward task_reward token_level_scores token_level_rewards",
+        "rewards total_reward reward_total final_reward reward_sum outcome_reward"
+        " reward_score score scores seq_reward task_reward token_level_scores"
+        " token_level_rewards avg",
         default="0",
     ),
     "scored": Column(
@@ -99,7 +100,7 @@ _TABLE = {
         "index",
         "The training step that the row belongs to.",
         "global_step global_steps training_step train_step rollout_step iteration"
-        " iter update",
+        " iter update epoch",
         default="0",
     ),
     "steps": Column(

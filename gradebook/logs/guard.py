@@ -24,8 +24,9 @@ from gradebook.logs.judging.gather import search
 from gradebook.logs.judging.judge import judge
 from gradebook.logs.judging.rounding import Rounding
 from gradebook.logs.judging.words import statement_of
-from gradebook.logs.logged_steps import to_logged
+from gradebook.logs.logged_steps import LoggedSteps, to_logged
 from gradebook.logs.recorder import RecordedStep, recorded_step
+from gradebook.logs.signal import signal_of
 
 KEPT = 3
 """So many readings that fitted the steps before are tried first."""
@@ -87,6 +88,9 @@ class Guard:
               gradebook.Settings, or {"estimator": ...}
     action    "warn"; "raise" a WrongAdvantages; or a function that is
               called with the Finding. The last two need `declared`
+    equal     a share from 0 to 1: the guard warns, once, at the first step in which
+              at least this share of the prompts has equal rewards, so that they
+              teach nothing. None never warns. It is no Finding: nothing is wrong
 
     `finding` is the Finding; None until a step is wrong. If statistics of the
     whole batch are declared, hand over the rows of all ranks. Raises
@@ -103,7 +107,10 @@ class Guard:
         *,
         declared: Mapping[str, Any] | None = None,
         action: str | Callable[[Finding], object] = "warn",
+        equal: float | None = None,
     ) -> None:
+        if equal is not None and not 0 < equal <= 1:
+            raise refuse("a share above 0 and up to 1", equal, "equal")
         if action not in ("warn", "raise") and not callable(action):
             raise refuse("warn, raise or a function", action, "action")
         self.declared = dict(declared or {})
@@ -111,6 +118,7 @@ class Guard:
             configured = 'what the trainer was configured with: {"estimator": "grpo"}'
             raise GradebookError(key="declared", expected=configured, found="nothing")
         self.action = action
+        self._equal = equal
         self.finding: Finding | None = None
         self._declaration = declaration_of(self.declared, trusted=frozenset(ALL))
         self._fitted: tuple[Computation, ...] = ()
@@ -154,6 +162,7 @@ class Guard:
             Rounding.as_type(rows.types[name]) for name in ("advantage", "reward")
         )
         ruler, declaration = Ruler(steps, advantage, rewards), self._declaration
+        self._warn_of_equal(steps, rows.step)
         if steps.quiet.all():
             return None
         fitted = [r for r in self._fitted if numbers.fit(ruler, r).good.all()]
@@ -190,3 +199,15 @@ class Guard:
             verdict=j.verdict,
             sentence=statement_of(j, self.declared, columns).words(),
         )
+
+    def _warn_of_equal(self, steps: LoggedSteps, step: int) -> None:
+        """Warns once where too many prompts of a step have equal rewards."""
+        if self._equal is None:
+            return
+        signal = signal_of(steps)
+        share = float(np.nan_to_num(signal.shares[0]))
+        if share >= self._equal:
+            self._equal = None
+            text = f"Step {step}: {signal.sentences[0]} The guard was asked to warn at"
+            text += " this share."
+            warnings.warn(text, RuntimeWarning, stacklevel=4)

@@ -27,14 +27,18 @@ from gradebook.logs.judging.verdict import Verdict
 from gradebook.logs.judging.words import (
     REASONS,
     Statement,
+    curves_said,
     left_over_words,
     near_words,
     order_words,
     statement_of,
     ties_of,
 )
+from gradebook.logs.logged_steps import LoggedSteps
+from gradebook.logs.read.columns import Avoid, unnamed
 from gradebook.logs.read.files import Source
 from gradebook.logs.read.log import NAMED, Log, read_files, read_frame, read_recording
+from gradebook.logs.signal import Signal, signal_of
 from gradebook.logs.trl import ASSUMED, TrlLayout, layout_of, logged
 
 if TYPE_CHECKING:
@@ -42,6 +46,9 @@ if TYPE_CHECKING:
 
 BY_WEIGHTS = ("correct", "other", "none fits")
 """Verdicts that other weights of the reward functions would change."""
+
+MOST_TRIED = 2
+"""So many other columns are tried in each role."""
 
 Progress = Callable[[float, int], object]
 """Called often with the share read and the steps judged. What it raises ends the
@@ -66,26 +73,27 @@ def check_log(
     """
     paths, tell = list(paths), progress or (lambda share, steps: None)
 
-    def checked(by_row: tuple[str, ...] = ()) -> Verdict:
-        """`by_row` are columns that name no prompts."""
-        log = read_files(paths, columns, lambda share: tell(share, 0), by_row)
+    def checked(avoid: Avoid = frozenset()) -> Verdict:
+        log = read_files(paths, columns, lambda share: tell(share, 0), avoid)
         settings = _settings(log.recording, declared or {})
         declaration = declaration_of(settings, group_size, log.columns.trusted)
         read = _read(log, settings)
         if not len(log.table):
             return read
         layout = layout_of(log.table, log.columns, weights, group_size)
+        if "prompt" not in log.table and not layout.group_size:
+            what = "a column of prompts or group ids, or a group size"
+            raise unnamed("prompt", what, log.columns.first)
         steps = logged(log.table, log.columns, layout)
+        signal = _signal(steps, log, layout, group_size)
         log.table = pd.DataFrame()  # the steps hold the rows
         ruler = ruler_of(steps, log.types, places)
         j = judge(ruler, declaration, lambda: tell(1.0, steps.step_count))
-        return _verdict(read, layout, j)
+        return _verdict(replace(read, signal=signal), layout, j)
 
     verdict = checked()
-    if verdict.verdict == "none fits" and verdict.log.columns.by_row:
-        other = checked(verdict.log.columns.by_row)
-        if other.verdict == "correct":
-            return other
+    if leads_nowhere(verdict):
+        verdict = _with_other_columns(verdict, checked)
     functions = verdict.log.columns.functions
     if verdict.verdict == "none fits" and functions:
         guessed = verdict.columns["reward"]
@@ -97,6 +105,52 @@ def check_log(
             )
             return replace(summed, notes=(note, *summed.notes))
     return verdict
+
+
+def leads_nowhere(verdict: Verdict) -> bool:
+    """No computation fits with the columns that were chosen."""
+    return verdict.verdict == "none fits" or (
+        verdict.judgement is None and verdict.log.broken_cells > 0
+    )
+
+
+def _with_other_columns(
+    verdict: Verdict, checked: Callable[[Avoid], Verdict]
+) -> Verdict:
+    """The verdict with another column that may be the prompts or the rewards, where a
+    known computation fits with it; else the verdict that was, which says what was
+    tried."""
+    chosen, tried = verdict.columns, list[str]()
+    for role, others in verdict.log.columns.others.items():
+        passed = frozenset({(role, chosen.get(role, ""))})
+        for name in others[:MOST_TRIED]:
+            try:
+                other = checked(passed)
+            except GradebookError:
+                break
+            passed |= {(role, name)}
+            if other.verdict == "correct":
+                note = (
+                    f"No known computation fits with {role} = {chosen[role]}. With"
+                    f" {role} = {name}, which was tried next, one does."
+                )
+                return replace(other, notes=(note, *other.notes))
+            tried.append(f"{role} = {name}")
+    if not tried:
+        return verdict
+    note = f"Also tried, without a fit: {', '.join(tried)}."
+    return replace(verdict, notes=(note, *verdict.notes))
+
+
+def _signal(
+    steps: LoggedSteps, log: Log, layout: TrlLayout, group_size: int | None
+) -> Signal:
+    """What the rewards can still teach; the rows of evaluation are set apart."""
+    rewards = log.table.filter(like="reward ").to_numpy()
+    if layout.training is not None:
+        rewards = rewards[layout.training]
+    has_mask = not {"mask", "accepted", "rejected"}.isdisjoint(log.columns.role)
+    return signal_of(steps, rewards, log.columns.rewards, group_size, has_mask)
 
 
 def options_of(
@@ -144,6 +198,7 @@ def _read(log: Log, declared: Mapping[str, object]) -> Verdict:
     why = "broken steps" if log.broken_cells else "no steps"
     if "advantage" not in log.columns.role:
         why = "no advantages"
+    statement = curves_said(log.curves) if log.curves else REASONS[why]
     run = log.recording
     missing, problems = (run.missing(), run.problems) if run else ({}, ())
     lacking = [
@@ -152,7 +207,7 @@ def _read(log: Log, declared: Mapping[str, object]) -> Verdict:
     ]
     cells = [" ".join(str(error).split()) for error in log.broken]
     return Verdict(
-        _with_empty(REASONS[why], log),
+        _with_empty(statement, log),
         "cannot tell",
         log,
         steps_read=log.broken_steps + len(missing),
@@ -164,12 +219,27 @@ def _read(log: Log, declared: Mapping[str, object]) -> Verdict:
 
 
 def _with_empty(statement: Statement, log: Log) -> Statement:
-    """The statement, with how many advantages are empty, if any."""
-    if not log.empty_advantages:
-        return statement
-    rows = counted(log.empty_advantages, "row has", "rows have")
-    sentence = f"{rows} an empty advantage: no step or prompt with one is judged."
-    return replace(statement, rest=(*statement.rest, sentence))
+    """The statement, with how many rows have no reward or no advantage, if any."""
+    sentences = list(statement.rest)
+    if log.unscored:
+        rows = counted(log.unscored, "row has", "rows have")
+        sentences.append(f"{rows} no reward and {_is(log.unscored)} not scored.")
+    if log.emptied:
+        sentences.append(
+            "A missing reward empties the advantages of its whole prompt here:"
+            f" {counted(log.emptied, 'row')} of such prompts {_is(log.emptied)} not"
+            " judged."
+        )
+    if log.empty_advantages:
+        rows = counted(log.empty_advantages, "row has", "rows have")
+        sentences.append(
+            f"{rows} an empty advantage: no step or prompt with one is judged."
+        )
+    return replace(statement, rest=tuple(sentences))
+
+
+def _is(count: int) -> str:
+    return "is" if count == 1 else "are"
 
 
 def _with_losses(statement: Statement, read: Verdict) -> Statement:

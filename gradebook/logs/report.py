@@ -2,6 +2,7 @@
 GitHub's annotations, and as JUnit."""
 
 import math
+from typing import Any
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from gradebook.core.formatting import counted, short
@@ -9,7 +10,8 @@ from gradebook.logs.explore import sentences, shown_steps, worst_steps
 from gradebook.logs.judging.verdict import Verdict
 from gradebook.output.rendering import rendered
 
-SHORT = 5
+LEARNING = "Is the run still learning?"
+SHORT = 6
 """Number of lines after the verdict in a terminal, without --verbose."""
 
 
@@ -18,7 +20,7 @@ def facts(verdict: Verdict) -> list[tuple[str, str]]:
     files, columns = list(verdict.files), verdict.columns.items()
     residuals = verdict.residual, verdict.correct_residual
     distance, correct = (short(x, 3) if math.isfinite(x) else "" for x in residuals)
-    where = f"step {verdict.step}, row {verdict.row}"
+    worst = [f"step {s['step']}, row {s['row']}" for s in worst_first(verdict)]
     none_fits = verdict.verdict == "none fits"
     counts = shown_steps(verdict)["verdict"].value_counts().items()
     facts = {
@@ -32,14 +34,27 @@ def facts(verdict: Verdict) -> list[tuple[str, str]]:
         "Largest distance from the correct one": correct,
         "Rows with another sign": f"{verdict.flips:,}",
         "Groups that are off": f"{verdict.frame['groups_affected'].sum():,}",
-        "First step that is off, and its worst row": ""
-        if verdict.step is None
-        else where,
+        "First step that is off": "" if verdict.step is None else f"{verdict.step}",
+        "Row that is furthest off": next(iter(worst), ""),
         "Weights of the rewards": ", ".join(f"{w:g}" for w in verdict.weights),
         "Files": f"{len(files)}: {', '.join(files[:3])}" + " …" * (len(files) > 3),
         "Columns": ", ".join(f"{role} = {name}" for role, name in columns),
     }
     return [(name, value) for name, value in facts.items() if value]
+
+
+def worst_first(verdict: Verdict) -> list[dict[str, Any]]:
+    """The step whose worst row is furthest off, if one is off."""
+    steps: list[dict[str, Any]] = worst_steps(verdict, 1).to_dict("records")
+    return [step for step in steps if step["correct_residual"] > 1e-9]
+
+
+def judged(verdict: Verdict) -> str:
+    """ "Judged 1 of 6 steps."; "" where all that were read were judged."""
+    if verdict.steps_judged == verdict.steps_read:
+        return ""
+    steps = counted(verdict.steps_read, "step")
+    return f"Judged {verdict.steps_judged:,} of {steps}."
 
 
 def lists(verdict: Verdict) -> dict[str, list[str]]:
@@ -55,9 +70,10 @@ def report(verdict: Verdict) -> str:
     """A short HTML page; all text in it is escaped."""
     return rendered(
         "report.html.jinja",
-        sentence=verdict.sentence,
+        sentence=f"{verdict.sentence} {judged(verdict)}".strip(),
         facts=[("Verdict", verdict.verdict), *facts(verdict)],
         lists={
+            LEARNING: signal_lines(verdict),
             "The worst steps": worst_lines(verdict, 10),
             "What each engine would compute": sentences(verdict.what_if),
             **lists(verdict),
@@ -68,9 +84,12 @@ def report(verdict: Verdict) -> str:
 def text(verdict: Verdict, verbose: bool) -> str:
     """The verdict for a terminal, with at most SHORT more lines unless `verbose`."""
     columns = ", ".join(f"{role} = {name}" for role, name in verdict.columns.items())
-    lines = [verdict.near, *worst_lines(verdict, SHORT if verbose else 1)]
-    lines += sentences(verdict.what_if)[: None if verbose else 1]
-    lines.append(f"Columns: {columns}.")
+    learning = signal_lines(verdict)
+    lines = [verdict.near, judged(verdict)]
+    lines += worst_lines(verdict, SHORT if verbose else 1)
+    lines += [f"{LEARNING} {text}" for text in learning[: None if verbose else 1]]
+    lines += sentences(verdict.what_if) if verbose else []
+    lines += [f"Columns: {columns}."] if any(verdict.columns.values()) else []
     if verbose:
         lines += [f"Not told apart: {tie}" for tie in verdict.ties.values()]
         lines += [*verdict.notes, *verdict.broken]
@@ -91,6 +110,8 @@ def github(verdict: Verdict, place: str) -> str:
     level = ("notice", "error", "warning")[verdict.exit_code]
     title = f"gradebook: {place}"
     lines = [(level, title, text) for text in (verdict.sentence, *worst_lines(verdict))]
+    if learning := signal_lines(verdict):
+        lines.append(("notice", "gradebook", "\n".join([LEARNING, *learning])))
     notes = [*verdict.broken, *verdict.notes]
     if verdict.exit_code and notes:
         lines.append(("notice", "gradebook", "\n".join(notes)))
@@ -103,6 +124,11 @@ def github(verdict: Verdict, place: str) -> str:
 def escaped(text: str, more: str = "") -> str:
     """The text with the signs that end an annotation, and `more`, in hex."""
     return "".join(f"%{ord(c):02X}" if c in f"%\r\n{more}" else c for c in text)
+
+
+def signal_lines(verdict: Verdict) -> list[str]:
+    """What the rewards can still teach, a sentence each."""
+    return [*verdict.signal.sentences] if verdict.signal else []
 
 
 def worst_lines(verdict: Verdict, most: int = SHORT) -> list[str]:
@@ -139,7 +165,8 @@ def junit(verdict: Verdict, place: str) -> str:
     if kind:
         result = SubElement(case, kind, message=printable(verdict.sentence))
         result.text = printable("\n".join(worst_lines(verdict)), "\n")
-    notes = "\n".join([verdict.sentence, *verdict.notes, *verdict.broken])
+    sentences = [verdict.sentence, *signal_lines(verdict), *verdict.notes]
+    notes = "\n".join([*sentences, *verdict.broken])
     SubElement(case, "system-out").text = printable(notes, "\n")
     indent(suites)
     return f'<?xml version="1.0" encoding="utf-8"?>\n{tostring(suites, "unicode")}'

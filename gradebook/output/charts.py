@@ -248,6 +248,85 @@ def _frame(
     return {"type": "rect", "xref": axis, "yref": "y", "line": line, **ends}
 
 
+# Which prompts teach: a bar for each step
+
+KINDS_OF_PROMPTS = {
+    "wrong": ("all wrong", "rgba(90,90,90,0.9)", ""),
+    "teach": ("these teach", "rgba(128,128,128,0)", ""),
+    "same": ("equal, neither", "rgba(128,128,128,0.35)", "/"),
+    "right": ("all right", "rgba(128,128,128,0.25)", "."),
+}
+"""Column of a signal's steps -> its words, its shade and its pattern. In ink alone:
+whether a prompt teaches is no verdict."""
+MOST_BARS = 120
+"""More steps than these are put together."""
+
+
+def signal_figure(steps: "pd.DataFrame", few_from: int | None = None) -> Figure:
+    """A bar for each step: the shares of its prompts whose rewards are all the lowest,
+    differ, or are all the highest. `steps` has a line for each step: step, prompts,
+    wrong, same, right and teach, as `Signal.steps`; from the line `few_from` on, few
+    teach."""
+    every = -(-len(steps) // MOST_BARS)
+    names = [*KINDS_OF_PROMPTS]
+    sums = steps[names].groupby([i // every for i in range(len(steps))]).sum()
+    total = sums.sum(axis=1).clip(lower=1)
+    labels = list(map(str, steps["step"]))[::every]
+    x = list(range(len(labels)))
+    data = []
+    for name, (words, shade, pattern) in KINDS_OF_PROMPTS.items():
+        counts = sums[name].tolist()
+        if not any(counts) and name != "teach":
+            continue
+        hover = [
+            f"from step {label}: {count} of {of} prompts<br>{words}"
+            if every > 1
+            else f"step {label}: {count} of {of} prompts<br>{words}"
+            for label, count, of in zip(labels, counts, sums.sum(axis=1))
+        ]
+        data.append(
+            {
+                "type": "bar",
+                "name": words,
+                "x": x,
+                "y": (sums[name] / total).tolist(),
+                "marker": {
+                    "color": shade,
+                    "pattern": {"shape": pattern, "size": 5, "fgcolor": GREY},
+                    "line": {"color": GREY, "width": 0.5},
+                },
+                "hovertext": hover,
+                "hoverinfo": "text",
+            }
+        )
+    shown = list(range(0, len(labels), max(1, math.ceil(len(labels) / 8))))
+    line = [] if few_from is None else [few_from // every - 0.5]
+    return charted(
+        data,
+        height=262,
+        barmode="stack",
+        bargap=0.05,
+        margin={"l": 44, "r": 8, "t": 56, "b": 44, "autoexpand": False},
+        legend=ABOVE | {"orientation": "h", "traceorder": "normal"},
+        xaxis=titled(
+            "step", tickvals=shown, ticktext=[labels[i] for i in shown], showgrid=False
+        ),
+        yaxis={"range": [0, 1.0], "tickvals": [0, 0.5, 1], "tickformat": ".0%"},
+        shapes=[
+            {
+                "type": "line",
+                "x0": at,
+                "x1": at,
+                "y0": 0,
+                "y1": 1,
+                "yref": "paper",
+                "line": {"color": GREY, "width": 3},
+            }
+            for at in line
+        ],
+    )
+
+
 # A log step by step: each step's verdict and how far it is off
 
 VERDICTS = {

@@ -141,11 +141,12 @@ def test_a_suspect_is_an_error_with_its_worst_steps(faulty, run):
     assert ", row " in steps[0] and "off by" in steps[0]
 
 
-def test_a_correct_log_is_one_notice(run, tmp_path):
+def test_a_correct_log_is_a_notice_beside_its_signal(run, tmp_path):
     made().to_csv(tmp_path / "run.csv", index=False)
     code, text, _ = run("check", tmp_path, "--format", "github")
-    (only,) = text.splitlines()
-    assert code == 0 and only.startswith("::notice title=gradebook%3A ")
+    verdict, signal = text.splitlines()
+    assert code == 0 and verdict.startswith("::notice title=gradebook%3A ")
+    assert signal.startswith("::notice title=gradebook::Is the run still learning?")
 
 
 def test_a_log_cannot_move_the_cursor_or_end_an_annotation(tmp_path, run):

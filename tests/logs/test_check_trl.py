@@ -30,7 +30,7 @@ def rows_of(name):
     [
         ("trl-group", "grpo", (1, 0.5)),
         ("trl-unscored", "grpo_batch_std", (1, 2)),
-        ("trl-extra", "grpo_batch_std", (1, 0.5, 0, 0, 0)),
+        ("trl-extra", "grpo_batch_std", (1, 0.5, 0, 0)),  # `answer` is no reward
         ("trl-named", "grpo", None),
         ("trl-normalized", "", (1, 0.5)),
     ],
@@ -101,7 +101,12 @@ def test_evaluation_rows_and_the_group_that_they_shorten_are_left_out(prompts, a
     frame = pd.DataFrame({"step": np.repeat(range(len(steps)), [*map(len, steps)])})
     frame["prompt"] = [*prompts.replace(" ", "")]
     frame = frame.assign(completion="", right=0.5, advantage=0.0)
-    columns = guessed([*frame], ["step", "right", "advantage"])
+    columns = guessed(
+        {
+            **dict.fromkeys(frame, "text"),
+            **dict.fromkeys(("step", "right", "advantage"), "number"),
+        }
+    )
     layout = layout_of(canonical(frame, columns), columns)
     if apart is None:
         assert layout.training is None

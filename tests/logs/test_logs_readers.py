@@ -293,7 +293,7 @@ def test_conversations_are_prompts():
 
 
 def test_a_frame_whose_columns_have_two_levels_is_named():
-    with pytest.raises(GradebookError, match="reward.*expected a column of rewards"):
+    with pytest.raises(GradebookError, match="expected a column of prompts"):
         gradebook.check(pd.concat({"run": made(steps=1)}, axis=1))
 
 

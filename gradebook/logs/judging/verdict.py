@@ -15,6 +15,7 @@ from gradebook.logs.judging.decide import Judgement, no_steps
 from gradebook.logs.judging.order import Order
 from gradebook.logs.judging.words import Columns, Statement
 from gradebook.logs.read.log import Log
+from gradebook.logs.signal import Signal
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +35,7 @@ class Verdict:
     unchecked     one line: the columns that would let more be checked
     broken        what was left out or is missing, the first hundred by place
     frame         one row per step: what `check` gives
+    signal        what the rewards can still teach, where there are rows
     what_if       for a log without advantages: what `what_if` gives
     """
 
@@ -65,6 +67,7 @@ class Verdict:
     broken: tuple[str, ...] = ()
     declared: Mapping[str, object] = field(default_factory=dict)
     frame: pd.DataFrame = field(default_factory=no_steps)
+    signal: Signal | None = None
     what_if: pd.DataFrame = field(default_factory=lambda: pd.DataFrame())
 
     @property
@@ -80,13 +83,13 @@ class Verdict:
             return 1
         log, run = self.log, self.log.recording
         lacks = run is not None and (run.problems or run.missing())
-        partly = lacks or log.broken_cells or log.broken_files
+        partly = lacks or log.broken_cells or log.broken_files or log.emptied
         return 0 if self.verdict == "correct" and not partly else 2
 
     def to_json(self) -> str:
         """The whole verdict except its steps, as strict JSON."""
         log, run, j = self.log, self.log.recording, self.judgement
-        left_out = ("statement", "log", "judgement", "frame", "what_if")
+        left_out = ("statement", "log", "judgement", "frame", "signal", "what_if")
         facts = {k: v for k, v in vars(self).items() if k not in left_out}
         facts |= {
             "sentence": self.sentence,
@@ -99,6 +102,10 @@ class Verdict:
             "empty_advantages": log.empty_advantages,
             "missing_ranks": run.missing() if run else {},
             "problems": run.problems if run else (),
+            "unscored": log.unscored,
+            "emptied": log.emptied,
+            "signal": self.signal.to_dict() if self.signal else None,
+            "curves": log.curves,
             "what_if": self.what_if.to_dict("records"),
         }
         plain = to_jsonable_python(

@@ -18,6 +18,8 @@ from gradebook.logs.judging.left_over import LeftOver
 from gradebook.logs.judging.near import NearMiss
 from gradebook.logs.judging.order import Order
 from gradebook.logs.judging.suspects import Suspect
+from gradebook.logs.read.columns import Unnamed
+from gradebook.logs.read.curves import Curves
 
 Columns = Mapping[str, str]  # role -> the log's own name of a column
 
@@ -36,6 +38,18 @@ ADVICE: Mapping[str, Mapping[str, str]] = {
     "declare what was": {
         COMMAND: "Declare the configuration with --declared.",
         PAGE: "Answer the question beside the log.",
+    },
+    "leave out": {
+        COMMAND: "`--column NAME=` leaves out a column that need not be there.",
+        PAGE: "Under Columns, “none” leaves out a column that need not be there.",
+    },
+    "name": {
+        COMMAND: "Name it with --column {role}=YOURS.",
+        PAGE: "Choose it under Columns.",
+    },
+    "name or size": {
+        COMMAND: "Name it with --column {role}=YOURS, or give --group-size.",
+        PAGE: "Choose it under Columns, or give the rows per prompt in the settings.",
     },
 }
 """What to do next, by surface."""
@@ -124,9 +138,9 @@ REASONS = {
         "Cannot tell: no step of this log could be judged",
         (
             "Rows that cannot be read are left out, and with them the other rows of"
-            " their steps or prompts; `--column NAME=` leaves out a column that need"
-            " not be there.",
+            " their steps or prompts.",
         ),
+        advice="leave out",
     ),
     "all zero": Statement(
         "Cannot tell: all advantages are 0, although rewards vary within a prompt"
@@ -146,6 +160,23 @@ REASONS = {
     ),
 }
 """The reason of a judgement -> its sentences, without a condition."""
+
+
+def unnamed_said(error: Unnamed, surface: str) -> str:
+    """The error, and how a surface names the column that could not be guessed."""
+    advice = "name or size" if error.role == "prompt" else "name"
+    return f"{error}. {ADVICE[advice][surface].format(role=error.role)}"
+
+
+def curves_said(curves: Curves) -> Statement:
+    """A log of curves: that it has no rows, what it tells, and how to log rows."""
+    whose = f"{curves.trainer}'s " if curves.trainer else ""
+    return Statement(
+        f"Cannot tell: this is {whose}log of curves, with"
+        f" {counted(curves.steps, 'line')} and no rows",
+        (*curves.tell, f"To check the advantages, {curves.rows}."),
+    )
+
 
 OTHERWISE = {
     "all zero": "Check that the column holds what was trained.",

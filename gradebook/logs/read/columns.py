@@ -7,16 +7,19 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
 from gradebook.core.columns import ALL, FLAGS
 from gradebook.core.errors import GradebookError, choice, refuse, shown
+from gradebook.core.formatting import DUST
 from gradebook.core.lazy_pandas import pd
 from gradebook.logs.read.broken import Broken
+from gradebook.logs.read.formats import Format
 
 NAMES: Mapping[str, tuple[str, ...]] = {
     name: column.names
@@ -38,13 +41,51 @@ FUNCTION = re.compile(r"\w+_rewards?|\w+_reward_func|rewards?[_/]\w+", re.IGNORE
 """How the column of one of several reward functions is named."""
 NO_FUNCTION = {"total", "sum", "mean", "std", "raw", "final", "overall", "weighted"}
 """Words that name no function: the column is a sum, or says something of rewards."""
-EMPTY = "an empty cell"
+EMPTY, NAN = "an empty cell", "NaN"
 CUT_SHORT = ("length", "max_tokens", "max_length", "truncated", "overlong")
+First = Mapping[str, tuple[str, ...]]
+"""A log's columns, each with its first cells as text."""
+Avoid = frozenset[tuple[str, str]]
+"""Roles and columns that they take only if no other can be it."""
 SPREAD = 1e-6
 """One advantage stands at all tokens of a row, up to this."""
 DECIMAL = re.compile(r"[+-]?(?:nan|inf|[0-9]*\.?)([0-9]*)", re.IGNORECASE)
 DECIMALS = 12
 """Numbers with more decimals are written in full, not rounded."""
+
+
+NUMBER, FLAG, DIGITS, TEXT, LIST, RECORD, EMPTY_COLUMN = (
+    "number",
+    "flag",
+    "digits",
+    "text",
+    "list",
+    "record",
+    "empty",
+)
+"""What the cells of a column are: numbers; true and false; numbers that are written as
+text where numbers need not be; other text; lists of numbers; other lists and records;
+none at all."""
+HOLDS: Mapping[str, frozenset[str]] = {
+    "number": frozenset({NUMBER, FLAG, DIGITS, LIST, TEXT, EMPTY_COLUMN}),
+    "label": frozenset({NUMBER, FLAG, DIGITS, TEXT, LIST, RECORD, EMPTY_COLUMN}),
+    "tokens": frozenset({DIGITS, TEXT, LIST, EMPTY_COLUMN}),
+    **dict.fromkeys(
+        ("whole", "index", "flag", "reason"),
+        frozenset({NUMBER, FLAG, DIGITS, TEXT, EMPTY_COLUMN}),
+    ),
+}
+"""Kind of a column in Gradebook -> the cells that it can be read of."""
+NO_REWARDS = frozenset(
+    {
+        *("answer", "answers", "expected_answer", "expected", "reference", "gold"),
+        *("ground_truth", "gt", "gts", "solution", "target", "label", "labels"),
+        *("seed", "temperature", "index"),
+    }
+)
+"""Numbers that trainers and data sets log and that are no rewards."""
+OF_REWARDS = re.compile(r"(?:.*_)?rewards?(?:_.*)?")
+STATISTIC = re.compile(r".*_(?:std|mean|min|max|weight|weights|model|fn|func)")
 
 
 @dataclass(frozen=True)
@@ -57,22 +98,30 @@ class Columns:
               stand side by side
     trusted   the roles whose column is no guess: a recorder wrote it, a person
               named it, or a trainer's own format has it
-    by_row    columns to exclude as prompt ids on a retry, if the guessed prompt
-              column turns out to identify rows; () without another column to try
     functions  columns of several reward functions, to sum on a retry if the guessed
               reward explains nothing; () without them
+    others    "prompt" and "reward" -> the other columns that may be it, likeliest
+              first, where the choice is a guess
+    format    the trainer's format that the file is of, if any
+    curves    the file's columns are curves over steps: numbers, and no rows
+    first     every column of the file -> its first cells, as text; in Parquet, what
+              it holds
     """
 
     role: Mapping[str, str]
     rewards: tuple[str, ...]
     by_place: bool = False
     trusted: frozenset[str] = frozenset()
-    by_row: tuple[str, ...] = ()
     functions: tuple[str, ...] = ()
+    others: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    format: Format | None = None
+    curves: tuple[str, ...] = ()
+    first: First = field(default_factory=dict)
 
     @property
     def used(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys((*self.role.values(), *self.rewards)))
+        names = (*self.role.values(), *self.rewards, *self.curves)
+        return tuple(dict.fromkeys(names))
 
     def types(self, frame: pd.DataFrame) -> dict[str, str]:
         """How a log's rewards and advantages are stored, "" where functions differ."""
@@ -81,6 +130,39 @@ class Columns:
         if "advantage" in self.role:
             types["advantage"] = _type(frame[self.role["advantage"]])
         return types
+
+
+@dataclass(eq=False, repr=False)
+class Unnamed(GradebookError):
+    """No column of a log can be guessed to be `role`. `first` has its columns, each
+    with its first cells."""
+
+    role: str = ""
+    first: First = field(default_factory=dict)
+
+
+def unnamed(role: str, what: str, first: First) -> Unnamed:
+    columns = "the columns " + shown(", ".join(first), 200)
+    return Unnamed(key=role, expected=what, found=columns, role=role, first=first)
+
+
+def kind_of(cells: Sequence[Any], typed: bool = False) -> str:
+    """What the cells of a column are; `typed`, in a file whose numbers are no text."""
+    cells = [cell for cell in cells if _word(cell) not in ("", "nan", "none")]
+    if not cells:
+        return EMPTY_COLUMN
+    if any(isinstance(cell, dict) for cell in cells):
+        return RECORD
+    first = cells[0]
+    is_list = isinstance(first, list | tuple | np.ndarray)
+    if is_list or (isinstance(first, str) and first.lstrip().startswith("[")):
+        return RECORD if is_list and listed(first) is None else LIST
+    words = [_word(cell) for cell in cells]
+    if all(word in ("true", "false") for word in words):
+        return FLAG
+    if sum(not math.isnan(_number(word)) for word in words) * 2 <= len(words):
+        return TEXT
+    return DIGITS if typed and any(isinstance(c, str) for c in cells) else NUMBER
 
 
 def plain(name: str) -> str:
@@ -92,54 +174,66 @@ def plain(name: str) -> str:
 
 
 def guessed(
-    names: Sequence[str],
-    numbers: Sequence[str],
+    kinds: Mapping[str, str],
     given: Mapping[str, str] | None = None,
-    by_row: Sequence[str] = (),
+    avoid: Avoid = frozenset(),
+    format: Format | None = None,
+    first: First = MappingProxyType({}),
 ) -> Columns:
-    """Which of the columns `names` is what.
+    """Which of the columns is what.
 
-    numbers  the names of those that hold numbers
-    given    role -> the column that a person named for it, "" for "there is none"
-    by_row   columns that identify rows: they are prompts only if no other can be
+    kinds   name of each column -> what its cells are
+    given   role -> the column that a person named for it, "" for "there is none"
+    avoid   the columns that a role takes only if no other can be it
+    format  the trainer's format that the file is of, whose roles are known
+    first   each column's first cells, for a person who has to choose
 
     Raises GradebookError for a role or column that does not exist, and without rewards.
     """
-    given = given or {}
-    named, rewards = _named(names, given)
-    aliases = {role: a for role, a in _aliases(names).items() if role not in given}
-    found, prompts = _found(names, aliases, {*named.values(), *rewards}, by_row)
-    role = {**named, **found}
+    given, names = given or {}, [*kinds]
+    first = first or dict.fromkeys(names, ())
+    of_format = dict(format.roles) if format else {}
+    known = {r: n for r, n in of_format.items() if n in kinds or not n}
+    named, rewards = _named(names, {**known, **given})
+    aliases = {r: a for r, a in _aliases(names).items() if r not in {**known, **given}}
+    taken = {*named.values(), *rewards}
+    role, likely = _found(kinds, aliases, taken, avoid)
+    role = {**named, **role}
     reward = role.pop("reward", "")
     by_place = _is_by_place(names, role)
-    if not rewards and by_place and "reward" not in given:
-        rewards = _reward_functions(names, numbers, role)
-    if not rewards and reward:
-        rewards = [reward]
-    functions = functions_of(names, numbers, {*role.values()})
+    functions = functions_of(kinds, {*role.values()})
     if not rewards and "reward" not in given:
-        rewards = [*functions]
+        if by_place:
+            rewards = _reward_functions(kinds, role)
+        rewards = rewards or ([reward] if reward else [*functions])
+        rewards = rewards or _by_name(kinds, role)
     if not rewards:
-        raise GradebookError(
-            key="reward",
-            expected="a column of rewards (name it with reward=...)",
-            found="columns " + shown(", ".join(names), 120),
-        )
-    trusted = {role for role, name in given.items() if name}
+        raise unnamed("reward", "a column of rewards", first)
+    trusted = {role for role, name in {**known, **given}.items() if name}
     trusted |= _of_format(names, role, rewards, by_place)
-    tried = {*by_row, role.get("prompt")}
-    retry = "prompt" not in trusted and not tried.issuperset(prompts)
-    more = (*by_row, role["prompt"]) if retry else ()
-    other = () if "reward" in trusted or set(functions) & set(rewards) else functions
-    return Columns(role, tuple(rewards), by_place, frozenset(trusted), more, other)
+    chosen = {"prompt": (role.get("prompt"),), "reward": rewards}
+    others = {
+        key: tuple(n for n in likely.get(key, ()) if n not in chosen[key])
+        for key in chosen
+        if key not in trusted or key == "reward" and not given.get(key)
+    }
+    trusts = "reward" in trusted or not {*functions}.isdisjoint(rewards)
+    return Columns(
+        role,
+        (*rewards,),
+        by_place,
+        frozenset(trusted),
+        functions=() if trusts else functions,
+        others=others,
+        format=format,
+        first=first,
+    )
 
 
-def functions_of(
-    names: Sequence[str], numbers: Sequence[str], used: set[str]
-) -> tuple[str, ...]:
+def functions_of(kinds: Mapping[str, str], used: set[str]) -> tuple[str, ...]:
     """The columns of numbers that are named as rewards of several functions are:
     `acc_reward`, `reward_format`, `rewards/format`. () for fewer than two."""
-    named = [n for n in names if n in numbers and n not in used]
+    named = [n for n in kinds if kinds[n] == NUMBER and n not in used]
     functions = [
         n
         for n in named
@@ -184,23 +278,26 @@ def _aliases(names: Sequence[str]) -> Mapping[str, tuple[str, ...]]:
 
 
 def _found(
-    names: Sequence[str],
+    kinds: Mapping[str, str],
     aliases: Mapping[str, tuple[str, ...]],
     named: set[str],
-    by_row: Sequence[str],
-) -> tuple[dict[str, str], list[str]]:
-    """The likeliest column of each role in `aliases`, each column once and none of
-    those that were `named`; and every column that may be the prompts."""
-    role, taken, prompts = dict[str, str](), {*named}, list[str]()
+    avoid: Avoid,
+) -> tuple[dict[str, str], dict[str, list[str]]]:
+    """The likeliest column of each role in `aliases` by its name and its cells, each
+    column once and none of those that were `named`; and every column that may be it."""
+    role, taken, likely = dict[str, str](), {*named}, dict[str, list[str]]()
     for key, known in aliases.items():
-        by_name = {plain(n): n for n in reversed(names) if n not in taken}
-        likely = [by_name[alias] for alias in known if alias in by_name]
-        if key == "prompt":
-            likely = prompts = sorted(likely, key=lambda n: n in by_row)
-        if likely:
-            role[key] = likely[0]
-            taken.add(likely[0])
-    return role, prompts
+        holds = HOLDS.get(ALL[key].kind, frozenset())
+        free = [n for n in reversed([*kinds]) if n not in taken and kinds[n] in holds]
+        by_name = {plain(name): name for name in free}
+        found = [by_name[alias] for alias in known if alias in by_name]
+        last = {EMPTY_COLUMN, TEXT} if ALL[key].kind == "number" else {EMPTY_COLUMN}
+        found.sort(key=lambda name: (kinds[name] in last, (key, name) in avoid))
+        if found:
+            role[key] = found[0]
+            taken.add(found[0])
+            likely[key] = found
+    return role, likely
 
 
 def _is_by_place(names: Sequence[str], role: Mapping[str, str]) -> bool:
@@ -210,16 +307,25 @@ def _is_by_place(names: Sequence[str], role: Mapping[str, str]) -> bool:
     return role["prompt"] == "prompt" or _begins_as_trl(names)
 
 
-def _reward_functions(
-    names: Sequence[str], numbers: Sequence[str], role: Mapping[str, str]
-) -> list[str]:
+def _reward_functions(kinds: Mapping[str, str], role: Mapping[str, str]) -> list[str]:
     """TRL's reward functions: columns of numbers between completion and advantage,
-    except ids of problems."""
+    except ids of problems and right answers."""
+    names = [*kinds]
     first, last = names.index("completion") + 1, names.index("advantage")
     between = names[first:last] if first <= last else names
-    ids = {*NAMES["prompt"], *NAMES["step"]}
+    ids = {*NAMES["prompt"], *NAMES["step"], *NO_REWARDS}
     others = {*role.values(), *(n for n in names if plain(n) in ids)}
-    return [n for n in between if n in numbers and n not in others]
+    return [n for n in between if kinds[n] == NUMBER and n not in others]
+
+
+def _by_name(kinds: Mapping[str, str], role: Mapping[str, str]) -> list[str]:
+    """Columns of numbers whose names say that they are rewards: `accuracy_rewards`."""
+    free = [n for n in kinds if kinds[n] == NUMBER and n not in role.values()]
+    return [
+        name
+        for name in free
+        if OF_REWARDS.fullmatch(plain(name)) and not STATISTIC.fullmatch(plain(name))
+    ]
 
 
 def _of_format(
@@ -252,6 +358,7 @@ def canonical(
             table[role] = _whole(column, ALL[role].least, broken)
         elif kind in CELLS:
             table[role] = CELLS[kind](column, broken)
+    table.setdefault("step", np.zeros(len(frame), dtype="int64"))
     masks = [*map(listed, of["mask"])] if "mask" in of else [None] * len(frame)
     if "advantage" in of:
         advantage = of["advantage"]
@@ -259,7 +366,11 @@ def canonical(
             advantage, tokens = _one_a_row(advantage, masks, broken)
             table.setdefault("length", tokens)
         kept_steps = table.get("kept_steps", np.ones(len(frame)))
-        table["advantage"] = _advantages(advantage, kept_steps, broken)
+        missing = _in_unscored_prompts(table)
+        excused = missing | (kept_steps == 0)
+        table["advantage"] = _advantages(advantage, excused, broken)
+        _refuse_lost_rewards(frame, columns, table, broken)
+        table["emptied"] = _emptied(table, missing)
     if "mask" in of:
         table["length"] = _unmasked(of["mask"], masks, broken)
     _without_rejected(table, len(frame))
@@ -267,7 +378,6 @@ def canonical(
     if "steps" in table and "kept_steps" in table:
         more = table["kept_steps"] > table["steps"]
         _refuse(of["kept_steps"], more, "at most the row's steps", broken)
-    table.setdefault("step", np.zeros(len(frame), dtype="int64"))
     rows = pd.DataFrame(table, index=frame.index)
     errors = broken.at(Path(file).name, frame.index.to_numpy())
     return rows.assign(broken=pd.Series(errors, frame.index, dtype=object))
@@ -276,35 +386,82 @@ def canonical(
 def _rewards(
     frame: pd.DataFrame, columns: Columns, broken: Broken
 ) -> dict[str, np.ndarray]:
-    """Each reward function's numbers, the sum of a row with a reward at each token:
-    float64 [R]."""
-    # A row without a reward is no mistake where functions are summed, or
-    # where the log says which rows were scored.
-    may_lack = len(columns.rewards) > 1 or columns.by_place or "scored" in columns.role
+    """Each reward function's numbers, float64 [R], NaN where a row has none: such a row
+    is not scored."""
     table = {}
     for number, name in enumerate(columns.rewards):
         reward = frame[name]
         if has_lists(reward):
-            tokens = reward.astype(object).map(listed)
-            totals = tokens.map(lambda t: t.sum() if len(t) else np.nan, "ignore")
-            reward = totals.where(tokens.notna(), reward)
+            reward = _reward_of_tokens(reward)
         values = _numbers(reward)
-        wrong = ~np.isfinite(values) & ~(_empty(reward) & may_lack)
-        _refuse(reward, wrong, "a number", broken)
+        _refuse(reward, ~np.isfinite(values) & ~_empty(reward), "a number", broken)
         table[f"reward {number}"] = values
     return table
 
 
-def _advantages(
-    column: pd.Series, kept_steps: np.ndarray, broken: Broken
-) -> np.ndarray:
-    """float64 [R]. NaN and infinity are numbers that a trainer may have computed; a
-    row that kept no step needs none."""
+def _reward_of_tokens(column: pd.Series) -> pd.Series:
+    """One reward a row of a column with a number at each token: their sum, or, where
+    every row repeats its reward at all tokens, that reward."""
+    tokens = column.astype(object).map(listed)
+    lists = tokens.dropna()
+    repeated = lists[lists.map(len) > 1].map(lambda t: np.ptp(t) <= SPREAD).all()
+    read = (lambda t: t[0]) if repeated else np.sum
+    totals = tokens.map(lambda t: float(read(t)) if len(t) else np.nan, "ignore")
+    return totals.where(tokens.notna(), column)
+
+
+def _refuse_lost_rewards(
+    frame: pd.DataFrame,
+    columns: Columns,
+    table: Mapping[str, np.ndarray],
+    broken: Broken,
+) -> None:
+    """Notes the rows without a reward that have an advantage: they had a reward, and
+    the log lost it. Where functions are summed, or the log says which rows were
+    scored, it may be a computation."""
+    if len(columns.rewards) > 1 or columns.by_place or "scored" in table:
+        return
+    trained = np.abs(np.nan_to_num(table["advantage"])) > DUST
+    lost = unscored_rows(table) & trained
+    _refuse(frame[columns.rewards[0]], lost, "a number", broken)
+
+
+def unscored_rows(table: Mapping[str, Any]) -> np.ndarray:
+    """bool [R]: no reward function gave the row a number."""
+    rewards = [cells for name, cells in table.items() if name.startswith("reward ")]
+    return np.isnan(rewards).all(axis=0)
+
+
+def _in_unscored_prompts(table: Mapping[str, np.ndarray]) -> np.ndarray:
+    """bool [R]: a row of the same step and prompt is not scored."""
+    out = unscored_rows(table)
+    if not out.any() or "prompt" not in table:
+        return out
+    keys = pd.MultiIndex.from_arrays([table["step"], table["prompt"]])
+    return keys.isin(keys[out])
+
+
+def _emptied(table: dict[str, np.ndarray], missing: np.ndarray) -> np.ndarray:
+    """bool [R]: a row of a prompt whose scored rows have no advantage, since a reward
+    is `missing`, bool [R]. A row that is not scored and has none keeps 0."""
+    advantage, out = table["advantage"], unscored_rows(table)
+    empty = np.isnan(advantage)
+    table["advantage"] = np.where(empty & out, 0.0, advantage)
+    if not (missing & empty & ~out).any() or "prompt" not in table:
+        return np.zeros(len(out), dtype=bool)
+    keys = pd.MultiIndex.from_arrays([table["step"], table["prompt"]])
+    has_one = keys.isin(keys[~empty & ~out])
+    return missing & ~has_one
+
+
+def _advantages(column: pd.Series, excused: np.ndarray, broken: Broken) -> np.ndarray:
+    """float64 [R]. NaN and infinity are numbers that a trainer may have computed; the
+    rows `excused`, bool [R], need none."""
     values = _numbers(column)
     if column.dtype.kind not in "fiub":
         nan = column.map(lambda cell: _word(cell).strip("+-") == "nan")
         wrong = np.isnan(values) & (~nan.eq(True) | column.isna())
-        _refuse(column, wrong & (kept_steps != 0), "a number", broken)
+        _refuse(column, wrong & ~excused, "a number", broken)
     return values
 
 
@@ -342,14 +499,21 @@ def _ended(table: dict[str, np.ndarray], of: Mapping[str, pd.Series]) -> None:
 def _refuse(column: pd.Series, rows: np.ndarray, expected: str, to: Broken) -> None:
     """Notes that the cells of `rows`, bool [R], are something else."""
     places, key = np.flatnonzero(rows), str(column.name)
-    empty = _empty(column[rows])
+    cells = column[rows]
+    empty = _empty(cells)
+    nan = empty & (column.dtype.kind == "f")
+    if column.dtype.kind not in "fiub":
+        is_word = [isinstance(c, str) and _word(c) == "nan" for c in cells]
+        nan = np.array(is_word, dtype=bool)
     missing = GradebookError(key=key, expected=expected, found=EMPTY)
+    is_nan = missing.at(found=NAN)
 
     def named(row: int) -> GradebookError:
         return missing.at(found=shown(column.iloc[row], 40))
 
-    to.note(places[empty], lambda row: missing, missing)
-    to.note(places[~empty], named, missing.at(found=""))
+    to.note(places[nan], lambda row: is_nan, is_nan)
+    to.note(places[empty & ~nan], lambda row: missing, missing)
+    to.note(places[~empty & ~nan], named, missing.at(found=""))
 
 
 def _type(column: pd.Series) -> str:

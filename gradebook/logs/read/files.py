@@ -8,7 +8,7 @@ import io
 import json
 import re
 from array import array
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -17,8 +17,11 @@ import numpy as np
 
 from gradebook.core.errors import GradebookError, refuse, shown
 from gradebook.core.lazy_pandas import pd
+from gradebook.logs.read import columns as cells
 from gradebook.logs.read.broken import NAMED, Broken
-from gradebook.logs.read.columns import Columns
+from gradebook.logs.read.columns import Columns, kind_of
+from gradebook.logs.read.curves import as_curves
+from gradebook.logs.read.formats import Format, format_of, of_folder
 
 ENDINGS = {
     **dict.fromkeys((".csv", ".tsv", ".txt"), "csv"),
@@ -42,11 +45,38 @@ LOOK = 200
 SOME_ROWS = 256
 """So many rows of a Parquet file are decoded at a time."""
 MOST_COLUMNS = 512
-BINARY = (b"PAR1", b"PK\x03\x04", b"\x1f\x8b", b"\x80\x04", b"\xff\xfe", b"\xfe\xff")
-"""How Parquet, zip, gzip, pickle and UTF-16 files begin."""
+BINARY: Mapping[bytes, str] = {
+    b"PAR1": "a binary file (Parquet)",
+    b"PK\x03\x04": "a binary file (zip)",
+    b"\x1f\x8b": "a binary file (gzip)",
+    b"\x80\x04": "a binary file (pickle)",
+    b"\x89PNG": "a PNG picture",
+    b"\xff\xd8\xff": "a JPEG picture",
+    b"GIF8": "a GIF picture",
+    b"%PDF": "a PDF",
+    b"\xff\xfe": "text in UTF-16",
+    b"\xfe\xff": "text in UTF-16",
+}
+"""How files begin that are no text in UTF-8, and what they are."""
+NO_TABLES: Mapping[str, str] = {
+    **dict.fromkeys((".png", ".jpg", ".jpeg", ".gif", ".webp"), "a picture"),
+    ".pdf": "a PDF",
+    **dict.fromkeys(
+        (".pkl", ".pickle", ".pt", ".pth"),
+        "a pickle, which can run code when it is opened",
+    ),
+}
+"""Endings of files that people try, and what these are."""
+MOST_FILES = 100_000
+"""So many files of a folder are looked at."""
+PEEKED = 2**20
+"""Bytes of a file's first line that are read to see its fields."""
 
-Choose = Callable[[list[str], list[str]], Columns]
-"""From the names of all columns, and of those of numbers, to what is read."""
+Choose = Callable[[dict[str, str], Format | None, cells.First], Columns]
+"""From each column's name and what its cells are, a trainer's format, and each column's
+first cells to what is read."""
+SHOWN, WIDE = 3, 40
+"""So many first cells of a column are kept to be shown, of so many characters."""
 
 
 @dataclass(frozen=True)
@@ -62,8 +92,8 @@ class Source:
         """csv, json, parquet or recording, by the ending. Raises GradebookError for
         any other."""
         if (ending := _ending(self.name)) not in ENDINGS:
-            suffix = shown(Path(self.name).suffix)
-            raise GradebookError(file=self.name, expected=LOGS, found=suffix)
+            found = NO_TABLES.get(ending, shown(Path(self.name).suffix))
+            raise GradebookError(file=self.name, expected=LOGS, found=found)
         return ENDINGS[ending]
 
     @property
@@ -96,9 +126,9 @@ class Source:
             raise refuse(kind, str(error)) from error
         if len(data) > most:
             raise refuse(f"at most {most:,} bytes; split the log", "more")
-        if data.startswith(BINARY):
-            kind = "a binary file, or UTF-16"
-            raise GradebookError(expected="text in UTF-8", found=kind)
+        for begins, kind in BINARY.items():
+            if data.startswith(begins):
+                raise GradebookError(expected="a table as text in UTF-8", found=kind)
         return data.decode("utf-8-sig", errors="replace").encode()
 
 
@@ -115,15 +145,47 @@ def sources(paths: Iterable[str | Path | Source]) -> list[Source]:
         if isinstance(path, Source):
             files.append(path)
         elif Path(path).is_dir():
-            inside = sorted(Path(path).iterdir(), key=lambda p: natural(p.name))
-            logs = [p for p in inside if _ending(p.name) in OF_LOGS and p.is_file()]
-            files += [Source(str(p), p) for p in logs]
+            files += [Source(str(p), p) for p in _inside(Path(path))]
         elif Path(path).is_file():
             files.append(Source(str(path), Path(path)))
         else:
             kind = "a file or a directory"
             raise GradebookError(file=str(path), expected=kind, found="none")
     return files
+
+
+def _inside(folder: Path) -> list[Path]:
+    """The logs of a folder and of those in it: a recording, or what a trainer wrote,
+    or every table; curves only if there is nothing else."""
+    found, waiting = list[Path](), [folder]
+    while waiting and len(found) < MOST_FILES:
+        inside = sorted(waiting.pop(0).iterdir(), key=lambda p: natural(p.name))
+        seen = [p for p in inside if not p.name.startswith(".") and not p.is_symlink()]
+        waiting += [p for p in seen if p.is_dir()]
+        found += [p for p in inside if p.is_file()]
+    found.sort(key=lambda p: [natural(part) for part in p.parts])
+    recorded = [p for p in found if _ending(p.name) == ".arrows"]
+    if recorded:
+        beside = [p for p in found if p.parent == recorded[0].parent]
+        return [p for p in beside if _ending(p.name) in OF_LOGS]
+    if of_trainer := of_folder(found):
+        return of_trainer
+    tables = [p for p in found if _ending(p.name) in OF_LOGS]
+    rows = [p for p in tables if not _holds_curves(p)]
+    return rows or tables or [p for p in found if _holds_curves(p)]
+
+
+def _holds_curves(path: Path) -> bool:
+    """The file is JSON, and its first record is of curves over steps."""
+    if ENDINGS.get(path.suffix.lower()) != "json":
+        return False
+    with path.open("rb") as file:
+        start = file.read(PEEKED)
+    first = _parsed(start.split(b"\n", 1)[0])
+    whole = first if isinstance(first, dict) else _parsed(start)
+    records = _records(whole)
+    record = records[0] if records else None
+    return isinstance(record, dict) and bool(as_curves([*flat(record)]))
 
 
 def natural(name: str) -> list[str | int]:
@@ -161,16 +223,39 @@ def unique(names: Sequence[object]) -> list[str]:
     return columns.tolist()
 
 
-def _of_numbers(frame: pd.DataFrame) -> list[str]:
-    """The columns in which most cells that are not empty are numbers."""
-    names = []
-    for name, column in frame.items():
-        cells = [str(cell).strip() for cell in column.dropna()]
-        words = pd.Series([*filter(None, cells)], dtype=object)
-        values = pd.to_numeric(words, errors="coerce")
-        if values.notna().sum() * 2 > len(values):
-            names.append(name)
-    return names
+STEP_IN_NAME = re.compile(
+    r"(?:^|[^a-z])(?:global_?step|step|iteration|iter|update)s?[_=-]?([0-9]+)", re.I
+)
+
+
+def step_in(name: str) -> int | None:
+    """The step in a file's name, "step_7", or in that of a folder that it is in; else
+    the last number in the file's name, if there is one."""
+    path = Path(name)
+    for part in (path.stem, *reversed(path.parts[-5:-1])):
+        if match := STEP_IN_NAME.search(part):
+            return int(match[1][-15:])
+    digits = re.findall(r"[0-9]+", path.stem)
+    return int(digits[-1][-15:]) if digits else None
+
+
+def names_step(name: str) -> bool:
+    """A file's name, or that of a folder that it is in, has the word for its step."""
+    path = Path(name)
+    return any(map(STEP_IN_NAME.search, (path.stem, *path.parts[-5:-1])))
+
+
+def _kinds(frame: pd.DataFrame, typed: bool) -> dict[str, str]:
+    """What the cells of each column are."""
+    return {name: kind_of([*column], typed) for name, column in frame.items()}
+
+
+def _first(frame: pd.DataFrame) -> dict[str, tuple[str, ...]]:
+    """Each column's first cells, to be shown."""
+    return {
+        name: tuple(str(cell)[:WIDE] for cell in column[:SHOWN])
+        for name, column in frame.items()
+    }
 
 
 def _csv(source: Source, choose: Choose) -> tuple[pd.DataFrame, Broken]:
@@ -213,7 +298,8 @@ def _csv(source: Source, choose: Choose) -> tuple[pd.DataFrame, Broken]:
     names = unique([str(column[0].as_py() or "").strip() for column in table.columns])
     table = table.slice(1).rename_columns(names)
     lines = _lines(data, table.num_rows + len(odd) + 1)[1:]
-    columns = choose(names, _of_numbers(table.slice(0, LOOK).to_pandas()))
+    look = table.slice(0, LOOK).to_pandas()
+    columns = choose(_kinds(look, typed=False), format_of(names), _first(look))
     frame = to_frame(table.select(columns.used)).set_axis(np.delete(lines, odd))
     bad = Broken(len(lines))
     if odd:
@@ -250,16 +336,13 @@ def _lines(data: bytes, rows: int) -> np.ndarray:
 
 
 def _json(source: Source, choose: Choose) -> tuple[pd.DataFrame, Broken]:
-    """JSON Lines, an array of objects, or a table of `columns` and `data`, as W&B's."""
+    """JSON Lines, an array of objects, a table of `columns` and `data`, as W&B's, or
+    the history in a trainer's state."""
     data = source.text()
-    value = _parsed(data)
-    if isinstance(value, dict) and isinstance(value.get("columns"), list):
-        names, table = unique(value["columns"]), value.get("data")
-        rows = table if isinstance(table, list) else []
-        value = [dict(zip(names, r)) if isinstance(r, list) else r for r in rows]
-    if isinstance(value, list):
-        lines = dict(enumerate(value, 1))
-        _mostly_objects(lines, [type(row) is dict for row in value])
+    records = _records(_parsed(data))
+    if records is not None:
+        lines = dict(enumerate(records, 1))
+        _mostly_objects(lines, [type(row) is dict for row in records])
     else:
         texts = dict(enumerate(map(bytes.strip, data.split(b"\n")), 1))
         texts = {line: text for line, text in texts.items() if text}
@@ -270,16 +353,51 @@ def _json(source: Source, choose: Choose) -> tuple[pd.DataFrame, Broken]:
     names = [*dict.fromkeys(key for row in objects[:LOOK] for key in row)]
     if not names:
         raise GradebookError(expected="one JSON object a line", found="none at first")
+    places, format = [*lines], format_of(names)
+    is_no_object = [row is nothing for row in objects]
+    if format is not None:
+        unpacked = format.unpacked(objects)
+        values = [[*lines.values()][place] for place, _ in unpacked]
+        is_no_object = [is_no_object[place] for place, _ in unpacked]
+        places = [places[place] for place, _ in unpacked]
+        objects = [dict(row) for _, row in unpacked]
+    else:
+        values = [*lines.values()]
+        if as_curves([*flat(objects[0])]):
+            objects = [flat(row) for row in objects]
+    names = [*dict.fromkeys(key for row in objects[:LOOK] for key in row)]
     names, bad = unique(names), Broken(len(objects))
-    values, expected = [*lines.values()], GradebookError(expected="a JSON object")
+    expected = GradebookError(expected="a JSON object")
     bad.note(
-        np.flatnonzero([row is nothing for row in objects]),
+        np.flatnonzero(is_no_object),
         lambda row: expected.at(found=shown(values[row], 40)),
         expected,
     )
     look = pd.DataFrame(objects[:LOOK], columns=names, dtype=object)
-    used = choose(names, _of_numbers(look)).used
-    return pd.DataFrame(objects, [*lines], used, dtype=object), bad
+    used = choose(_kinds(look, typed=True), format, _first(look)).used
+    return pd.DataFrame(objects, places, used, dtype=object), bad
+
+
+def _records(value: Any) -> list[Any] | None:
+    """The records of a JSON value: an array, a table, or a trainer's state; None for
+    any other."""
+    if isinstance(value, dict) and isinstance(value.get("columns"), list):
+        names, table = unique(value["columns"]), value.get("data")
+        rows = table if isinstance(table, list) else []
+        return [dict(zip(names, r)) if isinstance(r, list) else r for r in rows]
+    if isinstance(value, dict) and isinstance(value.get("log_history"), list):
+        return list(value["log_history"])
+    return value if isinstance(value, list) else None
+
+
+def flat(record: Mapping[str, Any]) -> dict[str, Any]:
+    """The record with the numbers of a record in it, as verl's file logger nests them
+    in `data`, beside the others."""
+    numbers = {}
+    for name, value in record.items():
+        inside = value if isinstance(value, dict) else {name: value}
+        numbers |= {key: cell for key, cell in inside.items() if key not in numbers}
+    return numbers
 
 
 def _mostly_objects(lines: Iterable[int], are_objects: Sequence[bool]) -> None:
@@ -326,9 +444,10 @@ def _parquet(source: Source, choose: Choose) -> tuple[pd.DataFrame, Broken]:
             size = max(sum(g.total_byte_size for g in groups), 8 * meta.num_rows)
             if size > (most := source.most_unpacked):
                 raise refuse(f"at most {most:,} bytes when it is unpacked", size)
-            numeric = re.compile("u?int[0-9]|halffloat|float|double|decimal")
-            numbers = [c.name for c in schema if numeric.match(str(c.type))]
-            columns = choose(names, numbers)
+            types = {field.name: str(field.type) for field in schema}
+            kinds = {name: _kind_of_type(held) for name, held in types.items()}
+            first = {name: (held[:WIDE],) for name, held in types.items()}
+            columns = choose(kinds, format_of(names), first)
             frame = to_frame(
                 _decoded(log, [n for n in names if n in columns.used], most)
             )
@@ -338,6 +457,23 @@ def _parquet(source: Source, choose: Choose) -> tuple[pd.DataFrame, Broken]:
         raise refuse("a Parquet file", str(error)) from error
     pa.default_memory_pool().release_unused()
     return frame.set_axis(range(1, len(frame) + 1)), Broken(len(frame))
+
+
+NUMERIC = "u?int[0-9]+|halffloat|float|double|decimal.*"
+KINDS_OF_TYPES: Mapping[str, str] = {
+    NUMERIC: cells.NUMBER,
+    "bool": cells.FLAG,
+    r".*list<\w+: (?:" + NUMERIC + "|bool)>.*": cells.LIST,
+    ".*(?:list|struct|map)<.*": cells.RECORD,
+    "null": cells.EMPTY_COLUMN,
+    ".*": cells.DIGITS,  # text, which is read as numbers if a person says so
+}
+"""Arrow's type, as a pattern -> what the cells are."""
+
+
+def _kind_of_type(name: str) -> str:
+    patterns = KINDS_OF_TYPES.items()
+    return next(kind for pattern, kind in patterns if re.fullmatch(pattern, name))
 
 
 def _decoded(log: Any, names: list[str], most: int) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,8 +13,26 @@ from gradebook.core.errors import GradebookError
 from gradebook.core.lazy_pandas import pd
 from gradebook.logs.read import columns as reading
 from gradebook.logs.read.broken import NAMED
-from gradebook.logs.read.columns import Columns, canonical, guessed
-from gradebook.logs.read.files import LOGS, Source, read_rows, sources, unique
+from gradebook.logs.read.columns import (
+    Avoid,
+    Columns,
+    First,
+    canonical,
+    guessed,
+    kind_of,
+)
+from gradebook.logs.read.curves import Curves, as_curves, curves_of
+from gradebook.logs.read.files import (
+    LOGS,
+    LOOK,
+    Source,
+    names_step,
+    read_rows,
+    sources,
+    step_in,
+    unique,
+)
+from gradebook.logs.read.formats import Format
 
 if TYPE_CHECKING:
     from gradebook.logs.recording import Recording
@@ -39,6 +56,9 @@ class Log:
     without        rows left out for a broken row of their prompt, in a log
                    without steps
     rows           rows read
+    unscored       rows without a reward; those of their prompts that have no advantage
+                   for it and are not judged: emptied
+    curves         what it tells, if it holds curves over steps and no rows
     gathered       rows of a step stood apart, and were brought together
     repeated       steps that stand again, as after a resumed run
     table          the rows in canonical columns, in whole steps; none at all
@@ -56,6 +76,9 @@ class Log:
     without: int = 0
     empty_advantages: int = 0
     rows: int = 0
+    unscored: int = 0
+    emptied: int = 0
+    curves: Curves | None = None
     gathered: bool = False
     repeated: int = 0
     table: pd.DataFrame = field(default_factory=lambda: pd.DataFrame())
@@ -70,6 +93,13 @@ class Log:
         empty = [e for e in errors if (e.key, e.found) == (advantage, reading.EMPTY)]
         self.rows, self.empty_advantages = len(table), len(empty)
         self.broken_cells, self.broken = len(errors), errors[:NAMED]
+        unscored = reading.unscored_rows(table) & ~bad
+        if len(table) and unscored.all() and not self.columns.by_place:
+            column = " + ".join(self.columns.rewards)
+            raise GradebookError(key=column, expected="rewards", found="no number")
+        self.unscored = int(unscored.sum())
+        emptied = table.pop("emptied").to_numpy() if "emptied" in table else ~bad & bad
+        self.emptied = int(emptied.sum())
         step = table["step"].to_numpy()
         near = bad | np.append(bad[1:], False) | np.append(False, bad[:-1])
         if "step" not in self.columns.role and "prompt" in table:
@@ -83,6 +113,7 @@ class Log:
             touched = pd.unique(step[near & ~unknown])
             self.broken_steps = len(touched)
             out = np.isin(step, touched) | unknown
+        out |= emptied
         table, self.repeated = told_apart(table[~out] if out.any() else table)
         step = pd.factorize(table["step"])[0]
         self.gathered = bool((np.diff(step) < 0).any())
@@ -101,12 +132,12 @@ def read_files(
     paths: Iterable[str | Path | Source],
     columns: Mapping[str, str] | None = None,
     progress: Progress = lambda share: None,
-    by_row: tuple[str, ...] = (),
+    avoid: Avoid = frozenset(),
 ) -> Log:
     """The log in these files, folders or uploads; the header of the first file that
     can be read decides the columns, but for those that `columns` names. `progress`
     is called with the share of the files that are read. A column that is different
-    on every row, as those of `by_row` are, names prompts only where no other may.
+    on every row, and those of `avoid`, take a role only where no other may.
     Raises GradebookError when no file can be read.
     """
     paths = list(paths)
@@ -117,17 +148,23 @@ def read_files(
     run = _recorded(files)
     if run is not None:
         return read_recording(run, columns, files)
-    read = _FilesRead(columns, by_row)
+    read = _FilesRead(columns, avoid)
     for number, source in enumerate(files):
         read.add(source, number if len(files) > 1 else None)
         progress((number + 1) / len(files))
     if read.chosen is None:
         raise read.errors[0]
     log = Log(files, read.chosen, read.types, broken_files=len(read.errors))
-    log.take(read.rows())
+    if read.chosen.curves:
+        lines = pd.concat(read.tables, ignore_index=True)
+        log.curves, log.rows = curves_of(lines), len(lines)
+    else:
+        log.take(read.rows())
     log.broken += [e.at(file=Path(e.file).name) for e in read.errors[:NAMED]]
-    if read.chosen.by_row and log.table["prompt"].is_unique:
-        return read_files(files, columns, progress, read.chosen.by_row)
+    prompt = read.chosen.role.get("prompt", "")
+    is_guess = "prompt" not in read.chosen.trusted and ("prompt", prompt) not in avoid
+    if is_guess and read.chosen.others.get("prompt") and log.table["prompt"].is_unique:
+        return read_files(files, columns, progress, avoid | {("prompt", prompt)})
     return log
 
 
@@ -144,7 +181,7 @@ def _recorded(files: Sequence[Source]) -> Recording | None:
 class _FilesRead:
     """The files of a log that were read so far.
 
-    given, by_row  as `guessed` takes them
+    given, avoid   as `guessed` takes them
     chosen         the columns of the first file that could be read
     types          how that file stores its numbers
     tables         the rows of each file that could be read, in canonical columns
@@ -152,21 +189,25 @@ class _FilesRead:
     """
 
     given: Mapping[str, str] | None
-    by_row: tuple[str, ...]
+    avoid: Avoid
     chosen: Columns | None = None
     types: Mapping[str, str] = field(default_factory=dict)
     tables: list[pd.DataFrame] = field(default_factory=list)
     errors: list[GradebookError] = field(default_factory=list)
 
     def add(self, source: Source, number: int | None) -> None:
-        """Reads one file more. If its rows name no step, the file is one: that of the
-        last number in its name, or `number`; None leaves the rows in step 0."""
+        """Reads one file more. If its rows name no step, the file is one: that of its
+        name, or of its folder's, or `number`; None leaves the rows in step 0."""
         chosen = self.chosen
 
-        def choose(names: list[str], numbers: list[str]) -> Columns:
+        def choose(
+            kinds: dict[str, str], format: Format | None, first: First
+        ) -> Columns:
             nonlocal chosen
-            chosen = chosen or guessed(names, numbers, self.given, self.by_row)
-            for name in [name for name in chosen.used if name not in names]:
+            chosen = chosen or self._chosen(kinds, format, first)
+            for name in [name for name in chosen.used if name not in kinds]:
+                if chosen.curves:
+                    continue
                 first = "the columns of the first file"
                 raise GradebookError(key=name, expected=first, found="no such column")
             return chosen
@@ -178,12 +219,28 @@ class _FilesRead:
             return
         assert chosen is not None
         self.chosen = chosen
+        if chosen.curves:
+            self.tables.append(frame)
+            return
         self.types = self.types or chosen.types(frame)
         table = canonical(frame, chosen, source.name, bad)
-        if "step" not in chosen.role and number is not None:
-            digits = re.findall(r"[0-9]+", Path(source.name).stem)
-            table["step"] = int(digits[-1][-15:]) if digits else number
+        if "step" not in chosen.role:
+            step = step_in(source.name)
+            if number is not None or names_step(source.name):
+                table["step"] = number if step is None else step
         self.tables.append(table)
+
+    def _chosen(
+        self, kinds: dict[str, str], format: Format | None, first: First
+    ) -> Columns:
+        """The columns of the first file. Raises GradebookError for one that cannot be
+        checked."""
+        if format is not None and format.lacks:
+            raise GradebookError(format.lacks)
+        if format is None and not self.given and as_curves([*kinds]):
+            numbers = [name for name, kind in kinds.items() if kind == reading.NUMBER]
+            return Columns({}, (), curves=tuple(numbers))
+        return guessed(kinds, self.given, self.avoid, format, first)
 
     def rows(self) -> pd.DataFrame:
         """The rows of all files. Steps are text if they are in one of the files."""
@@ -225,8 +282,8 @@ def read_frame(frame: pd.DataFrame, columns: Mapping[str, str] | None = None) ->
     row of the first cell that cannot be read."""
     names = unique(frame.columns)
     frame = frame.reset_index(drop=True).set_axis(names, axis=1)
-    numbers = [name for name in frame if frame[name].dtype.kind in "fiub"]
-    chosen = guessed(names, numbers, columns)
+    kinds = {name: _kind_in(frame[name]) for name in frame}
+    chosen = guessed(kinds, columns)
     table = canonical(frame, chosen)
     row = table["broken"].first_valid_index()
     if row is not None:
@@ -234,6 +291,13 @@ def read_frame(frame: pd.DataFrame, columns: Mapping[str, str] | None = None) ->
     log = Log((), chosen, chosen.types(frame))
     log.take(table)
     return log
+
+
+def _kind_in(column: pd.Series) -> str:
+    """What the cells of a frame's column are."""
+    if column.dtype.kind in "fiu":
+        return reading.NUMBER
+    return kind_of([*column.iloc[:LOOK]], typed=True)
 
 
 def read_recording(
@@ -244,7 +308,8 @@ def read_recording(
     """A recording, or a part of one, as a log."""
     names = recording.columns
     as_written = {role: role if role in names else "" for role in reading.NAMES}
-    chosen = guessed(names, names, {**as_written, **(columns or {})})
+    kinds = dict.fromkeys(names, reading.NUMBER)
+    chosen = guessed(kinds, {**as_written, **(columns or {})})
     log = Log(files, chosen, recording.types, recording)
     frame = recording.frame()
     if len(frame):

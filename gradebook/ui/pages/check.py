@@ -10,9 +10,11 @@ from gradebook.core.errors import GradebookError
 from gradebook.core.formatting import counted, flips
 from gradebook.logs import explore, report
 from gradebook.logs.judging.verdict import Verdict
-from gradebook.logs.judging.words import PAGE
+from gradebook.logs.judging.words import PAGE, unnamed_said
+from gradebook.logs.read.columns import Unnamed
+from gradebook.logs.signal import Signal
 from gradebook.logs.worker import Checks
-from gradebook.output.charts import timeline_figure
+from gradebook.output.charts import signal_figure, timeline_figure
 from gradebook.output.figures import picture as rows_picture
 from gradebook.output.panels import Panel
 from gradebook.ui import keys
@@ -50,6 +52,7 @@ def check_page() -> None:
             _check(checking)
         if checking.error:
             st.error(f"There is no verdict. {words.plain(checking.error)}")
+            ask.columns(checking)
             st.button("Check again", key="check-again", on_click=ask.again)
         elif checking.verdict is not None:
             _verdict(checking, checking.verdict)
@@ -80,6 +83,8 @@ def _check(checking: Checking) -> None:
                 text = f"{counted(place, 'check')} before yours"
             bar.progress(share, text)
         checking.verdict = check.future.result()
+    except Unnamed as error:
+        checking.error, checking.first = unnamed_said(error, PAGE), error.first
     except GradebookError as error:
         checking.error = str(error)
     finally:
@@ -90,7 +95,15 @@ def _check(checking: Checking) -> None:
 
 def _verdict(checking: Checking, verdict: Verdict) -> None:
     st.markdown(words.titled(f"The verdict on {words.plain(checking.title)}"))
-    _card(checking, verdict)
+    if verdict.signal is None:
+        _card(checking, verdict)
+    else:
+        card, learning = st.columns(2, gap="large")
+        with card:
+            _card(checking, verdict)
+        with learning:
+            _learning(verdict.signal)
+    ask.columns(checking)
     has_steps = len(verdict.frame) > 0
     if len(verdict.what_if):
         st.markdown(
@@ -120,7 +133,9 @@ def _card(checking: Checking, verdict: Verdict) -> None:
             head += f": {words.plain(load(verdict.bug).title)}"
         paragraphs = [
             f"### {head}",
-            *map(words.plain, (f"{first}.", rest, verdict.near)),
+            *map(
+                words.plain, (f"{first}.", rest, report.judged(verdict), verdict.near)
+            ),
         ]
         st.markdown("\n\n".join(paragraphs))
         _confirm(verdict)
@@ -137,6 +152,24 @@ def _card(checking: Checking, verdict: Verdict) -> None:
                     _open_button("check-open-first", checking, verdict.step, name)
                 title = words.plain(load(name).title)
                 address.page_link(name, f"Read about the bug: {title}")
+
+
+def _learning(signal: Signal) -> None:
+    """Which prompts teach, step by step: a fact about the run, beside the verdict."""
+    st.markdown(words.titled(report.LEARNING, level=3))
+    chart(
+        signal_figure(signal.steps, signal.few_from),
+        key="check-signal",
+        alt="Each step's share of prompts whose rewards are all the lowest, differ, or"
+        " are all the highest",
+    )
+    st.markdown("\n\n".join(map(words.plain, signal.sentences)))
+    st.caption(
+        "Right: the reward that a prompt's rows share is the log's highest; wrong: it"
+        " is the lowest. Prompts that the trainer dropped before logging are not here."
+    )
+    numbers = signal.steps
+    offered("these shares", "check-signal", lambda: {"Prompts by step": numbers})
 
 
 def _confirm(verdict: Verdict) -> None:

@@ -15,7 +15,7 @@ from gradebook.core.vocabulary import NAMED
 from gradebook.logs.explore import StepRows, step_rows
 from gradebook.logs.judging.verdict import Verdict
 from gradebook.logs.log import options_of
-from gradebook.logs.read.columns import NAMES
+from gradebook.logs.read.columns import NAMES, First
 from gradebook.logs.read.files import Source, natural
 from gradebook.logs.read.log import pasted
 from gradebook.trainers.releases import measured
@@ -93,7 +93,7 @@ def more() -> None:
             **KEPT,
         )
         st.text_area(
-            "Columns, one “name = your column” a line",
+            "Other columns, one “name = your column” a line",
             key="check-columns",
             height=100,
             help="Names are guessed, and the verdict's evidence shows the guesses."
@@ -103,6 +103,52 @@ def more() -> None:
         label = "Weights of the reward functions, between commas"
         st.text_input(label, key="check-weights", **KEPT)
         st.text_input("Rows per prompt", key="check-size", **KEPT)
+
+
+FOUR = ("reward", "prompt", "advantage", "step")
+"""The columns that a person chooses from lists."""
+NONE = "none"
+
+
+def columns(checking: "Checking") -> None:
+    """Four lists over the log's columns: which is what. Each begins with what was
+    guessed; a choice begins another check."""
+    verdict = checking.verdict
+    first = verdict.log.columns.first if verdict else checking.first
+    if not first:
+        return
+    chosen = dict(verdict.columns) if verdict else {}
+    for line in typed("columns").splitlines():
+        role, _, name = (part.strip() for part in line.partition("="))
+        chosen[role] = name
+    st.markdown(words.titled("Columns", level=3))
+    for role, place in zip(FOUR, st.columns(len(FOUR))):
+        named = chosen.get(role, "")
+        options = [NONE, *dict.fromkeys([*first, *([named] if named else [])])]
+
+        def shown(name: str) -> str:
+            cells = ", ".join(first.get(name, ()))
+            return f"{name}: {cells}" if cells else name
+
+        key = f"check-column-{role}"
+        keys.show(key, named or NONE)
+        place.selectbox(
+            role.capitalize(),
+            options,
+            format_func=shown,
+            key=key,
+            on_change=_choose,
+            args=(role,),
+        )
+
+
+def _choose(role: str) -> None:
+    """Writes the chosen column of a role beside what else was said of columns."""
+    name = keys.widget(f"check-column-{role}")
+    lines = typed("columns").splitlines()
+    others = [line for line in lines if line.partition("=")[0].strip() != role]
+    said = f"{role} = {'' if name == NONE else name}"
+    say("\n".join([*others, said]), typed("declared"))
 
 
 def typed(name: str) -> str:
@@ -160,6 +206,7 @@ class Checking:
     weights: str = ""
     verdict: Verdict | None = None
     error: str = ""
+    first: First = field(default_factory=dict)
     rows: dict[object, StepRows] = field(default_factory=dict)
 
     def options(self) -> dict[str, Any]:

@@ -1,0 +1,190 @@
+"""Files that trainers write are read with nothing set by hand, and curves are told
+apart from rows. formats/ has small files with exactly the writers' fields."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gradebook.core.errors import GradebookError
+from gradebook.logs.log import check_log
+from gradebook.logs.read.curves import as_curves
+from gradebook.logs.read.files import step_in
+from gradebook.logs.read.formats import FORMATS
+from gradebook.logs.read.log import pasted, read_files
+
+FOLDER = Path(__file__).parent / "formats"
+ROLES = {
+    "open-instruct": ("prompt_idx", "reward", "advantage"),
+    "prime-rl-episodes": ("group", "reward", "advantages"),
+    "verifiers-traces": ("group", "reward", "advantages"),
+    "prime-rl-rollouts": ("example_id", "reward", "advantage"),
+    "tinker-cookbook": ("group_idx", "total_reward", None),
+    "skyrl": ("input_prompt", "score", None),
+    "verl-rollouts": ("input", "score", None),
+    "verl-validation": ("input", "score", None),
+    "wandb-table": ("prompt", "accuracy_reward", "advantage"),
+}
+"""Folder -> its columns of prompts, rewards and advantages."""
+# Rewards of three steps of three prompts, as the files have them.
+STEPS = [
+    [[0, 1, 1, 0], [0, 0, 0, 0], [1, 0, 0, 0]],
+    [[1, 1, 1, 1], [0, 1, 0, 0], [1, 1, 0, 1]],
+    [[0, 0, 1, 1], [1, 1, 1, 1], [0, 0, 0, 0]],
+]
+
+
+@pytest.mark.parametrize("folder", ROLES)
+def test_a_trainers_folder_is_read_with_nothing_set_by_hand(folder):
+    log = read_files([FOLDER / folder])
+    prompt, reward, advantage = ROLES[folder]
+    assert log.columns.role["prompt"] == prompt and log.columns.rewards == (reward,)
+    assert log.columns.role.get("advantage") == advantage
+    assert log.broken == [] and {"prompt", "reward"} <= log.columns.trusted
+    step = 10 if folder == "verl-validation" else 1
+    assert log.table["step"].unique().tolist() == [step, 2 * step, 3 * step]
+    rewards = np.array(STEPS, dtype=float).reshape(-1)
+    if folder == "open-instruct":
+        rewards *= 10
+    assert log.table["reward 0"].tolist() == rewards.tolist()
+    groups = log.table.groupby(["step", "prompt"], sort=False).size()
+    assert groups.tolist() == [4] * 9
+    if advantage and folder != "open-instruct":
+        means = rewards.reshape(9, 4).mean(1).repeat(4)
+        assert log.table["advantage"].tolist() == (rewards - means).tolist()
+
+
+@pytest.mark.parametrize("folder", ["nemo-gym", "nemo-gym-profile"])
+def test_a_line_a_task_and_a_line_a_rollout_hold_the_same_rows(folder):
+    table = read_files([FOLDER / folder]).table
+    assert table["reward 0"].tolist() == np.array(STEPS[0]).reshape(-1).tolist()
+    assert table["length"].tolist() == [3, 4, 5, 6] * 3
+    assert table.groupby("prompt").size().tolist() == [4, 4, 4]
+
+
+def test_every_format_has_a_file_and_each_is_told_from_the_others():
+    folders = [*ROLES, *(f"nemo-{name}" for name in OTHERS)]
+    found = [read_files([FOLDER / name]).columns.format for name in folders]
+    named = {(each.trainer, each.what) for each in found if each}
+    lacking = {(each.trainer, each.what) for each in FORMATS if each.lacks}
+    of_fields = {(each.trainer, each.what) for each in FORMATS if each.fields}
+    without_a_file = {("NeMo-Gym", "rollouts without a task's number")}
+    assert of_fields == named | lacking | without_a_file
+
+
+OTHERS = ("gym", "gym-profile", "rl")
+
+
+@pytest.mark.parametrize(
+    "folder, says",
+    [
+        ("openrlhf", "one sample a step"),
+        ("prime-rl-token-exports", "Check the folder `rollouts`"),
+    ],
+)
+def test_a_file_without_what_a_check_needs_says_what_to_check(folder, says):
+    with pytest.raises(GradebookError, match=says):
+        read_files([FOLDER / folder])
+
+
+def test_an_open_instruct_folder_is_judged():
+    verdict = check_log([FOLDER / "open-instruct"])
+    assert (verdict.exit_code, verdict.estimator) == (0, "grpo")
+    assert "ddof 0" in verdict.convention
+
+
+@pytest.mark.parametrize(
+    "name, step",
+    [
+        ("rollouts/step_7/rank_0.jsonl", 7),
+        ("run_3/global_step_12_evals/math.jsonl", 12),
+        ("iteration_000004/train_rollout_summaries.jsonl", 4),
+        ("completions/completions_00005.parquet", 5),
+        ("10.jsonl", 10),
+        ("log.csv", None),
+    ],
+)
+def test_a_step_in_a_name_is_a_step(name, step):
+    assert step_in(name) == step
+
+
+# Curves
+
+
+@pytest.mark.parametrize(
+    "folder, trainer, tells",
+    [
+        ("trl-trainer-state", "TRL", "25% of the prompts have equal rewards at every"),
+        ("verl-file-logger", "verl", "2.47487, which is 7/√8: one success in a group"),
+        ("tinker-cookbook", "tinker-cookbook", "30% of the prompts have equal rewards"),
+        ("two-deviations", "TRL", "0.661 beside 0.707"),
+    ],
+)
+def test_curves_are_no_rows_and_tell_what_they_can(folder, trainer, tells):
+    verdict = check_log([FOLDER / "curves" / folder])
+    assert (verdict.verdict, verdict.exit_code) == ("cannot tell", 2)
+    assert "log of curves" in verdict.statement.first
+    (telling,) = verdict.log.curves.tell
+    assert tells in telling and telling in verdict.sentence
+    assert verdict.log.curves.trainer == trainer
+    assert "To check the advantages" in verdict.sentence
+
+
+def test_rows_with_a_loss_are_no_curves():
+    assert as_curves(["step", "loss", "reward", "reward_std"])
+    assert not as_curves(["step", "prompt", "loss", "kl", "reward", "advantage"])
+
+
+# Columns are chosen by what their cells are
+
+
+def read(text, **columns):
+    return read_files([pasted(text)], columns).columns
+
+
+def test_a_list_is_no_number_and_a_right_answer_no_reward():
+    rows = (
+        '{"prompt": "a", "completion": "x", "answer": 91, "steps": [1, 2],'
+        ' "response_tokens": [5, 6], "score": 0.5, "advantage": 0.0}'
+    )
+    columns = read(f"{rows}\n{rows}\n")
+    assert columns.rewards == ("score",)
+    assert "length" not in columns.role and "steps" not in columns.role
+
+
+def test_a_reward_repeated_at_every_token_counts_once():
+    rows = [
+        '{"prompt": "a", "rewards": [0.5, 0.5, 0.5], "advantage": 0}',
+        '{"prompt": "a", "rewards": [1.5, 1.5], "advantage": 0}',
+    ]
+    repeated = read_files([pasted("\n".join(rows))]).table
+    assert repeated["reward 0"].tolist() == [0.5, 1.5]
+    rows[1] = '{"prompt": "a", "rewards": [0.5, 1.0], "advantage": 0}'
+    summed = read_files([pasted("\n".join(rows))]).table
+    assert summed["reward 0"].tolist() == [1.5, 1.5]
+
+
+def test_columns_named_as_rewards_are_functions_where_no_column_is_the_reward():
+    text = "uid,acc_reward,format_reward,reward_std,advantages\na,1,0,2,0\na,0,1,2,0\n"
+    assert read(text).rewards == ("acc_reward", "format_reward")
+
+
+def test_a_missing_reward_costs_its_row_or_its_prompt_and_not_the_log():
+    """GRPO with ddof 0 of three prompts; the third's advantages are empty, since a
+    reward is missing."""
+    lines = ["step,prompt,reward,advantage"]
+    for prompt in "ab":
+        lines += [f"1,{prompt},0,-1", f"1,{prompt},1,1"]
+    lines += ["1,c,,", "1,c,1,", "1,c,0,"]
+    log = read_files([pasted("\n".join(lines))])
+    assert (log.unscored, log.emptied, log.broken, len(log.table)) == (1, 3, [], 4)
+    verdict = check_log([pasted("\n".join(lines))])
+    assert (verdict.verdict, verdict.exit_code) == ("correct", 2)
+    assert "1 row has no reward" in verdict.sentence
+    assert "empties the advantages of its whole prompt" in verdict.sentence
+
+
+def test_nan_is_no_empty_cell():
+    text = "prompt,reward,advantage,length\na,1,0,NaN\na,1,0,\n"
+    errors = [error.found for error in read_files([pasted(text)]).broken]
+    assert errors == ["NaN", "an empty cell"]
