@@ -1,8 +1,8 @@
 """Weights of reward functions, from the logged advantages.
 
 Within a group, every known computation is a straight line: advantages rise with the
-weighted sum of the rewards. So each group in which the functions vary tells the ratio
-of the weights; what divides the advantages tells their size. Letters: R rows, F
+weighted sum of the rewards. So each group in which the functions vary gives the ratio
+of the weights; the divisor of the advantages gives their size. Letters: R rows, F
 functions, G groups.
 """
 

@@ -1,7 +1,7 @@
 """Order: whether higher rewards have higher advantages within a prompt.
 
-The law `analysis.laws.rising`, asked of a whole log at once: a log's advantages may
-break it where nothing is wrong with them, so it is a finding in words and no verdict.
+The law `analysis.laws.rising`, asked of a whole log at once: correct
+advantages may break it, so it is a finding in words and no verdict.
 """
 
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from gradebook.logs.judging.fit import Ruler
 BY_PROMPT = View()
 
 FEWEST = 2
-"""A sentence needs so many prompts."""
+"""The fewest prompts that a sentence is about."""
 
 
 @dataclass(frozen=True)
