@@ -308,7 +308,7 @@ NAMED: Mapping[tuple[str, str, str], Named] = {
         "reinforce_plus_plus_baseline", "the REINFORCE++ baseline"
     ),
 }
-"""Baseline, scale and what a second normalization weighs, "" without one -> the names
+"""Baseline, scale and the weight of a second normalization, "" without one -> the names
 of combinations that have one, the usual ones first. Others are named by their parts."""
 
 

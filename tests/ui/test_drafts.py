@@ -82,7 +82,9 @@ def test_progress_comes_back_from_its_cookie():
     assert Progress.read(odd.text()).trainer == ("", "")
 
 
-@pytest.mark.parametrize("text", ["", "x", "a:b:c:d:e", "a:1:nan::", "a:-2:::", "|||", "!a", "?a:x:", "@a"])
+@pytest.mark.parametrize(
+    "text", ["", "x", "a:b:c:d:e", "a:1:nan::", "a:-2:::", "|||", "!a", "?a:x:", "@a"]
+)
 def test_a_cookie_that_cannot_be_read_is_no_progress(text):
     assert Progress.read(text).guesses == {}
 

@@ -1,9 +1,9 @@
 """Left over: what the numbers show of a log that no known computation fits.
 
-Each function here looks for one kind of reason: rows grouped differently, rows that were
-set to 0, a bound on the numbers, or a term in the reward that the log does not hold. It
-says so only if a plain computation then gives the advantages, or, for a KL, if the rest
-adds up to 0 in each prompt and grows from 0. R rows, S steps, G groups.
+Each function here looks for one kind of reason: rows grouped differently, rows that
+were set to 0, a bound on the numbers, or a term in the reward that the log does not
+hold. It says so only if a plain computation then gives the advantages, or, for a KL, if
+the rest adds up to 0 in each prompt and grows from 0. R rows, S steps, G groups.
 """
 
 from collections.abc import Callable, Iterator

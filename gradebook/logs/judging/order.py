@@ -1,7 +1,7 @@
 """Order: whether higher rewards have higher advantages within a prompt.
 
-The law `analysis.laws.rising`, asked of a whole log at once: correct
-advantages may break it, so it is a finding in words and no verdict.
+The law `analysis.laws.rising`, asked of a whole log at once. Correct advantages may
+break it, so it is a finding in words and no verdict.
 """
 
 from dataclasses import dataclass
