@@ -1,0 +1,90 @@
+"""A class led from end to end: a lead with a projector and notes on a phone, and three
+learners, one of them on a phone."""
+
+import re
+
+import pytest
+from conftest import Reader
+from playwright.sync_api import expect
+
+
+def button(reader, key):
+    return reader.page.locator(f'[class*="st-key-{key}"] button').first
+
+
+def vote(reader, choice):
+    reader.page.locator(".box .choice").nth(choice).click()
+    reader.page.locator(".box .show").click()
+    expect(reader.keyed("room-bar")).to_contain_text("You said")
+
+
+@pytest.mark.long
+def test_a_class_is_asked_discusses_is_asked_again_and_takes_a_page_home(
+    elsewhere, server
+):
+    lead, one, two, three = (
+        Reader(elsewhere(width), server) for width in (1280, 1280, 390, 1280)
+    )
+    lead.page.goto(f"{server.url}/session")
+    button(lead, "room-open").click()
+    code = lead.page.locator(".gb-code").inner_text().strip()
+    # The plan has every question, and no answer until the lead asks for them.
+    plan = lead.page.locator("body")
+    expect(plan).to_contain_text("Ask:")
+    expect(plan).not_to_contain_text("The truth:")
+    link = lead.keyed("room-panel").locator("code").first.inner_text()
+    # Enter in the field joins.
+    one.page.goto(f"{server.url}/session")
+    field = one.page.get_by_label("Code", exact=True)
+    field.fill(code.lower())
+    field.press("Enter")
+    for learner in (two, three):
+        learner.page.goto(link)
+    expect(lead.page.get_by_text("3 learners here")).to_be_visible()
+    lead.page.get_by_role("link", name="Presenter view").first.click()
+    lead.settled()
+    for learner in (one, two, three):
+        expect(learner.page.locator(".box .show")).to_be_attached()
+        skip = learner.page.locator(".box").get_by_role("button", name="Skip")
+        expect(skip).to_have_text("Skip: no vote, show me")
+    # Letters on the projector are larger than at a desk.
+    size = "(e) => parseFloat(getComputedStyle(e).fontSize)"
+    cell = ".row .cell"
+    projected, at_desk = (
+        reader.page.locator(cell).first.evaluate(size) for reader in (lead, one)
+    )
+    assert projected >= 1.2 * at_desk
+
+    for learner, choice in ((one, 0), (two, 0), (three, 2)):
+        vote(learner, choice)
+    expect(lead.keyed("room-bar")).to_contain_text("3 answers")
+    button(lead, "room-timer-60").click()
+    expect(one.page.get_by_role("timer")).to_have_text(re.compile("0:[0-9]+ left|1:00"))
+    button(lead, "room-again").click()
+    for learner, choice in ((one, 2), (two, 0), (three, 2)):
+        expect(learner.keyed("room-bar")).to_contain_text("vote once more")
+        vote(learner, choice)
+    expect(lead.keyed("room-bar")).to_contain_text("3 answers")
+    lead.settled()
+    lead.page.keyboard.press("Space")  # though a button was clicked last
+    for reader in (lead, one, two, three):
+        expect(reader.page.locator(".box .figures")).to_be_visible()
+    for reader in (lead, one):
+        bar = reader.keyed("room-bar")
+        expect(bar).to_contain_text("Right: 1 of 3, then 2 of 3.")
+        expect(reader.page.locator(".crowd")).to_have_attribute("d", re.compile("M"))
+    expect(lead.page.locator(".box")).not_to_contain_text("You said")
+    main = two.page.get_by_test_id("stMain")
+    assert main.evaluate("(e) => e.scrollWidth <= e.clientWidth")
+    button(lead, "plan-next").click()
+    expect(lead.keyed("room-bar")).to_contain_text("Step 3 of")
+    assert lead.page.evaluate("document.activeElement === document.body")
+
+    lead.page.goto(f"{server.url}/session")
+    lead.page.get_by_text("Results", exact=True).click()
+    after = lead.page.locator("code", has_text="after=").first
+    three.page.goto(after.inner_text())
+    expect(three.page.get_by_text("After the class")).to_be_visible()
+    expect(three.page.locator("body")).to_contain_text("The rule.")
+    for reader in (lead, one, two, three):
+        assert reader.complaints() == []
