@@ -25,6 +25,7 @@ from gradebook.training.study import (
 def test_the_interval_is_student_s():
     """Differences 1, 2, 3: mean 2, standard error 1 / sqrt 3. Quantiles
     from the usual tables."""
+    assert t_quantile(0.975, 3) == pytest.approx(3.182, abs=0.005)
     assert t_quantile(0.975, 7) == pytest.approx(2.365, abs=0.005)
     assert t_quantile(0.975, 15) == pytest.approx(2.131, abs=0.001)
     assert t_quantile(0.975, 31) == pytest.approx(2.040, abs=0.001)

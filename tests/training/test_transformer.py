@@ -10,7 +10,7 @@ from gradebook.bugs import swap
 from gradebook.core.errors import GradebookError
 from gradebook.core.settings import Settings
 from gradebook.engine.pipeline import CORRECT
-from gradebook.training.transformer import command, model, results
+from gradebook.training.transformer import command, model, results, sentences
 from gradebook.training.transformer import live as living
 from gradebook.training.transformer.experiments import experiment, experimented
 from gradebook.training.transformer.grpo import (
@@ -359,12 +359,58 @@ def test_the_shipped_curves_give_the_reported_numbers(
 def test_every_dose_is_shipped_with_words_at_each_stop():
     for bug in experimented():
         for dose in experiment(bug).names:
-            pair = results.measured(bug, dose)
+            pair, run = results.measured(bug, dose), read_run(results.folder_of(bug))
+            stops = [stop for stop in (0, 50, 100, 200) if stop <= run.updates]
             for trained in (pair.correct, pair.faulty):
-                assert [int(u) for u in trained.words] == [0, 50, 100, 200]
+                assert len(trained.success) == run.seeds
+                assert [int(u) for u in trained.words] == stops
                 assert all(len(t) == len(SHOWN) for t in trained.words.values())
-                assert trained.updates[0] == 0 and trained.updates[-1] == 200
+                assert trained.updates[0] == 0 and trained.updates[-1] == run.updates
             assert pair.correct.words["0"] == pair.faulty.words["0"]
+
+
+SMALL = [
+    # Printed by the command that README.md names, in the order correct, faulty,
+    # difference and half width, in per cent.
+    ("kl_sign", 68.7, 0.0, -68.7, 9.0, "less"),
+    ("frozen_kl", 68.7, 69.3, 0.7, 4.1, "same"),
+    ("wrong_axis", 69.3, 9.1, -60.3, 14.8, "less"),
+    ("live_weight", 69.3, 0.0, -69.3, 12.7, "less"),
+    ("phantom_signal", 69.3, 65.4, -3.9, 2.6, "same"),
+    ("dropped_winner", 69.8, 65.8, -4.0, 4.3, "same"),
+]
+
+
+@pytest.mark.parametrize("bug, correct, faulty, difference, half, kind", SMALL)
+def test_the_small_models_curves_give_the_printed_numbers(
+    bug, correct, faulty, difference, half, kind
+):
+    found = results.measured(bug, experiment(bug).shown).effect(50)
+    numbers = (found.correct, found.faulty, found.difference)
+    assert [100 * number for number in numbers] == pytest.approx(
+        [correct, faulty, difference], abs=0.06
+    )
+    # Printed before the t quantile of three degrees of freedom was improved by 1 %.
+    assert 100 * found.half_width == pytest.approx(half, rel=0.02)
+    assert sentences.kind(found) == kind
+
+
+def test_a_weight_needs_the_sampler_and_is_1_where_it_is_the_policy():
+    arm = experiment("live_weight").correct_arm("no")
+    weights = shipped_weights([0])
+    training = Training([arm], weights, Shape(), [0], prompts=2)
+    seen = []
+    kept = Rollouts.gradient
+
+    def gradient(rollouts, arm):
+        batch, _ = rollouts.batch(arm)
+        seen.append((batch.logp - batch.behaviour_logp)[batch.mask].abs().max())
+        return kept(rollouts, arm)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Rollouts, "gradient", gradient)
+        training.advance()
+    assert float(seen[0]) < 1e-3  # float32, summed in another order
 
 
 FIRST_UPDATES = [106, 108, 109, 111, 114, 115]

@@ -20,7 +20,12 @@ from gradebook.training.transformer import model
 from gradebook.training.transformer.experiments import experiment, experimented
 from gradebook.training.transformer.grpo import PROMPTS, Arm, Training
 from gradebook.training.transformer.model import Shape
-from gradebook.training.transformer.pretraining import pretrained, ship
+from gradebook.training.transformer.pretraining import (
+    SHIPPED_SEEDS,
+    pretrained,
+    ship,
+    shipped_weights,
+)
 from gradebook.training.transformer.results import (
     WORDS_AT,
     Record,
@@ -57,6 +62,11 @@ def main(arguments: Sequence[str]) -> None:
         action="store_true",
         help="put the pretrained weights into the package",
     )
+    parser.add_argument(
+        "--shipped",
+        action="store_true",
+        help="start from the pretrained weights of the package: four seeds",
+    )
     parser.add_argument("--prompts", type=int, default=PROMPTS, help="of an update")
     about = "BUG, or BUG=DOSE, in this order; default all"
     parser.add_argument("chosen", nargs="*", metavar="BUG[=DOSE]", help=about)
@@ -65,7 +75,12 @@ def main(arguments: Sequence[str]) -> None:
     torch.set_flush_denormal(True)
     options.folder.mkdir(parents=True, exist_ok=True)
     shape = Shape(options.layers, options.width)
-    start = _start(options.folder, shape, options.seeds, options.device)
+    if options.shipped:
+        options.seeds, shape = len(SHIPPED_SEEDS), Shape()
+        weights = shipped_weights(SHIPPED_SEEDS).items()
+        start = {name: weight.to(options.device) for name, weight in weights}
+    else:
+        start = _start(options.folder, shape, options.seeds, options.device)
     if options.ship:
         ship(start)
     run = Run(
@@ -76,6 +91,7 @@ def main(arguments: Sequence[str]) -> None:
         prompts=options.prompts,
         updates=options.updates,
         device=_device_name(options.device),
+        precision="float32",
         torch=torch.__version__,
         date=datetime.now(UTC).date().isoformat(),
     )

@@ -235,6 +235,7 @@ class Rollouts:
         def cells(of_token: Tensor) -> Tensor:
             return of_token.reshape(-1, width)[rows]
 
+        weighs = arm.settings.off_policy != "none"
         batch = Batch(
             prompt=rollout % size // arm.rollouts,
             reward=reward.flatten()[rollout],
@@ -246,6 +247,7 @@ class Rollouts:
             rollout=rollout,
             logp=cells(self.logp),
             ref_logp=None if self.reference is None else cells(self.reference),
+            behaviour_logp=cells(self.sampler) if weighs else None,
             settings=arm.settings,
         )
         return batch, rows

@@ -1,8 +1,8 @@
 """What a training gave: curves, and the words of both policies.
 
 `measured/` has a run that was made in advance on a GPU, one file a bug, with the
-card, the versions and the date in run.json. `python -m gradebook.training
-transformer` writes the same files for the smaller model.
+card, the versions and the date in run.json; `measured/small/` has one of the smaller
+model, made on a CPU. `python -m gradebook.training transformer` writes the same files.
 """
 
 import json
@@ -29,6 +29,7 @@ from gradebook.training.transformer.language import (
 )
 
 MEASURED = Path(__file__).with_name("measured")
+SMALL = MEASURED / "small"
 HELD_OUT = 256
 """Held-out prompts of a point of a curve, the shown ones among them."""
 WORDS_AT = (0, 50, 100, 200)
@@ -95,6 +96,7 @@ class Run:
     prompts: int  # of an update
     updates: int
     device: str
+    precision: str  # the float type that the device computed in
     torch: str
     date: str
 
@@ -103,10 +105,15 @@ def read_run(folder: Path = MEASURED) -> Run:
     return Run(**_read(folder / "run.json"))
 
 
+def folder_of(bug: str) -> Path:
+    """The folder of the run that is shipped for a bug."""
+    return MEASURED if (MEASURED / f"{bug}.json").exists() else SMALL
+
+
 @lru_cache(maxsize=64)
 def measured(bug: str, dose: str) -> Pair:
     """The run that is shipped. Raises GradebookError for an unknown bug or dose."""
-    pair = read_pair(bug, dose, MEASURED)
+    pair = read_pair(bug, dose, folder_of(bug))
     assert pair is not None, "every experiment's every dose is shipped"
     return pair
 

@@ -100,7 +100,8 @@ def trained_on(run: Run) -> str:
         f"a transformer of {run.layers} layers and {run.parameters:,} parameters, first"
         f" on sums worked aloud, then for {run.updates} updates with each engine"
         f" ({run.prompts} prompts of 8 rollouts); {run.seeds} seeds with the same luck"
-        f" for both engines; {run.device}, torch {run.torch}, {run.date}."
+        f" for both engines; {run.device}, {run.precision}, torch {run.torch},"
+        f" {run.date}."
     )
 
 

@@ -27,7 +27,7 @@ from gradebook.training.transformer import sentences
 from gradebook.training.transformer.experiments import experimented
 from gradebook.training.transformer.live import UPDATES as LIVE_UPDATES
 from gradebook.training.transformer.live import live, size
-from gradebook.training.transformer.results import Pair, measured, read_run
+from gradebook.training.transformer.results import Pair, folder_of, measured, read_run
 from gradebook.ui import keys
 from gradebook.ui.parts import address, drafts, words
 from gradebook.ui.parts.desk import (
@@ -165,7 +165,7 @@ def _transformer(mine: Desk) -> None:
         )
     if mine.error:
         st.error(words.plain(mine.error))
-    run = read_run()
+    run = read_run(folder_of(mine.bug))
     st.markdown(
         f"**What was trained:** {words.plain(sentences.trained_on(run))}\n\n"
         f"**What is claimed:** {words.plain(sentences.CLAIMED)}"
