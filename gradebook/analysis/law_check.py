@@ -6,6 +6,7 @@ exact = lambda step: [0.0] * len(step)           # no rounding
 judge("shift", values, [step], Settings(), exact).answer  # 'holds'
 """
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from inspect import getdoc
 from operator import itemgetter
@@ -146,6 +147,7 @@ def judge(
         ways += bool(certain)
         for row, due, value, size in certain:
             distance = abs(due - value)
+            distance = math.inf if math.isnan(distance) else distance
             slack = _rounding(change, row, size, noise)
             if not _is_kept(change, due, value, slack):
                 violations.append((distance, change, row, due, value))

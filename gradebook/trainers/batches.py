@@ -37,6 +37,13 @@ BATCHES: Mapping[str, Rewards] = {
         [1.2e-6, 3e-7, 7e-7, 1e-7],
         [9e-7, 4e-7, 1.4e-6, 6e-7],
     ],
+    "near 0.03": [
+        [0.01, 0.05, 0.03, 0.09],
+        [0.02, 0.11, 0.04, 0.07],
+        [0.1, 0.0, 0.06, 0.02],
+    ],
+    "one of twelve": [[1] + [0] * 11, [0] * 5 + [1] + [0] * 6, [1] * 11 + [0]],
+    "below 0": [[-1.5, -0.25, -0.75, -2.0], [-0.5, -1.0, -0.125, -0.875]],
     "a flat group": [[1, 1, 1, 1], [0, 1, 0, 1]],
     "a flat group of 0.7": [[0.7] * 12, [0.1, 0.2, 0.3, 0.4] * 3],
     "a flat group of 100.1": [[100.1] * 8, [1, 2, 3, 4] * 2],
@@ -54,6 +61,7 @@ BATCHES: Mapping[str, Rewards] = {
 LAW_BATCHES = (
     "0/1 rewards",
     "near 100",
+    "below 0",
     "a flat group",
     "a flat group of 0.7",
     "a flat group of 100.1",

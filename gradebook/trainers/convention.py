@@ -17,8 +17,9 @@ from gradebook.core.vocabulary import BASELINES
 from gradebook.logs.judging import suspects
 from gradebook.logs.judging.computation import Computation, View, plainness
 from gradebook.logs.judging.declaration import Declaration
-from gradebook.logs.judging.fit import WRITTEN, Ruler
+from gradebook.logs.judging.fit import WRITTEN, Numbers, Ruler, distance
 from gradebook.logs.judging.gather import search
+from gradebook.logs.judging.left_over import LeftOver, left_over
 from gradebook.logs.judging.numbers import compute, fit
 from gradebook.logs.logged_steps import LoggedSteps, to_logged
 from gradebook.trainers.child import Answer, flat
@@ -39,6 +40,55 @@ def computations_of(answers: Sequence[Answer]) -> tuple[Computation, ...]:
         if pairs and (computations := _computations(json.dumps(pairs))):
             return computations
     return ()
+
+
+def turned(answers: Sequence[Answer]) -> tuple[Computation, ...]:
+    """The computations that give the advantages with the opposite sign."""
+    opposite = [
+        (a.rewards, [[-value for value in group] for group in a.advantages])
+        for a in answers
+        if a.is_whole
+    ]
+    return _computations(json.dumps(opposite)) if opposite else ()
+
+
+def with_own_eps(
+    computation: Computation, answers: Sequence[Answer]
+) -> Computation | None:
+    """The computation, with the eps or the least deviation that all whole groups have;
+    None where no number is right for all. It was found on wide groups."""
+    steps = as_steps(*(a for a in answers if a.is_whole))
+    ruler = Ruler(steps)
+    if not _misses(ruler, compute(steps, computation)):
+        return computation
+    if not computation.divides or computation.second:
+        return None
+    bare = compute(steps, replace(computation, eps=0.0))
+    assert bare.spread is not None
+    tells = np.abs(steps.advantage) > 1e-6
+    away = (steps.reward - bare.baseline)[tells]
+    divisor, spread = away / steps.advantage[tells], bare.spread[tells]
+    small = spread <= np.quantile(spread, 0.25)
+    for eps, place in (
+        (float(np.median((divisor - spread)[small])), "after"),
+        (float(np.median(divisor[small])), "least"),
+    ):
+        each = replace(computation, eps=float(f"{eps:.4g}"), eps_at=place)
+        if eps > 0 and not _misses(ruler, compute(steps, each)):
+            return each
+    return None
+
+
+def _misses(ruler: Ruler, computed: Numbers) -> bool:
+    """Some row is further off than float32 explains."""
+    away = distance(computed.values, ruler.steps.advantage)
+    return bool((away > 1e-3 * ruler.size).any())
+
+
+def left_over_of(answers: Sequence[Answer]) -> tuple[LeftOver, ...]:
+    """What is left over of the answers that no known computation gives."""
+    whole = [a for a in answers if a.is_whole]
+    return left_over(Ruler(as_steps(*whole))) if whole else ()
 
 
 @lru_cache(256)

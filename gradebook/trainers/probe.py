@@ -23,6 +23,7 @@ from gradebook.core.settings import Settings
 from gradebook.core.vocabulary import SCALES, STEP
 from gradebook.logs.judging.computation import Computation
 from gradebook.logs.judging.declaration import declaration_of
+from gradebook.logs.judging.words import left_over_words
 from gradebook.trainers import convention
 from gradebook.trainers.batches import BATCHES, LAW_BATCHES
 from gradebook.trainers.child import Answer, Rewards, Unusable, answer_of, apart, flat
@@ -30,6 +31,10 @@ from gradebook.trainers.releases import LAWS
 
 if TYPE_CHECKING:
     from _pytest.mark import ParameterSet
+
+
+UNKNOWN = "unknown"
+"""In place of a convention: nobody knows whether a deviation divides."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +54,7 @@ class Probe:
 
     convention  each part in a word; '' if it cannot be determined
     computes    the computation in a line; '' if no known one fits
+    left_over   what the answers show there, in sentences
     matches     whether it is what was declared
     laws        law -> holds, broken, refused, by convention, not measured
     bugs, shown  bug, or broken law -> the smallest batch that shows it
@@ -64,6 +70,7 @@ class Probe:
     shown: Mapping[str, Shown]
     troubles: Mapping[str, str]
     notes: tuple[str, ...] = ()
+    left_over: str = ""
 
     @property
     def exit_code(self) -> int:
@@ -79,6 +86,7 @@ class Probe:
 
     def __str__(self) -> str:
         lines = [f"Computes {self.computes or 'none of the known computations'}."]
+        lines += [self.left_over] if self.left_over else []
         for name, value in self.convention.items():
             lines += [f"  {name.replace('_', ' ')}: {value}"] if value else []
         if self.matches is not None:
@@ -160,6 +168,9 @@ def examine(
     answers = [call(rewards) for rewards in batches.values()]
     computations = convention.computations_of(answers)
     first = computations[0] if computations else None
+    own = convention.with_own_eps(first, answers) if first else None
+    if own and own != first:
+        first, computations = own, (own,)
     ragged = convention.ragged_of(first, answers)
     words = convention.words_of(first, answers, ragged)
     # A function that refuses unequal groups is not accused of what it makes of
@@ -170,7 +181,18 @@ def examine(
     judged.sort(key=lambda answer: len(flat(answer.rewards)))
     settings = convention.settings_of(first, words["lone_row"])
     bugs = _bugs(first, settings, judged, call) if first else {}
+    rest = ""
+    if first and own is None and not bugs:  # it fits wide groups alone
+        rest = _left_over(first, answers)
+        first, computations = None, ()
+        words = convention.words_of(None, answers, ragged)
+    elif opposite := () if first else convention.turned(answers):
+        settings = convention.settings_of(opposite[0])
+        rest = f"With the opposite sign, that is {_titled(opposite[0])}."
     designed = {law: law_check.convention(law, settings) for law in LAWS}
+    designed["rising"] = ""  # whatever turns an order is shown
+    if not first and not rest:
+        designed["scale"] = UNKNOWN
     for_laws = [batches[name] for name in law_batches]
     of_laws = [a.rewards for a in judged if a.rewards in for_laws]
     laws, shown = _laws(designed, settings, call, of_laws, next(iter(bugs), ""))
@@ -185,7 +207,29 @@ def examine(
         bugs=bugs,
         shown=shown,
         troubles={n: a.trouble for n, a in zip(batches, answers) if a.trouble},
+        left_over=rest,
     )
+
+
+def _left_over(computation: Computation, answers: Sequence[Answer]) -> str:
+    """What the answers show of a computation that gives those to wide groups alone."""
+    found = convention.left_over_of(answers)
+    first = f"{_titled(computation)} fits groups that vary much, and no others."
+    return " ".join(map(left_over_words, found)) or first
+
+
+def _of_groups(answer: Answer, law: str) -> list[list[float]]:
+    """The advantages. A missing reward may get NaN, if it makes no other row NaN: for
+    the law of missing rewards, such an answer counts. Raises GradebookError without
+    one."""
+    if not answer.trouble:
+        return answer.advantages
+    if law != "missing" or not answer.partly or answer.gave != "NaN":
+        raise GradebookError(answer.trouble)
+    return [
+        [0.0 if reward is None and value != value else value for reward, value in rows]
+        for rows in map(zip, answer.rewards, answer.partly)
+    ]
 
 
 def _laws(
@@ -198,21 +242,23 @@ def _laws(
     """Each law's answer on the batches, the fewest rows first, and the smallest
     batch that breaks it, on the board beside the engine of `bug`."""
 
-    def advantages(rewards: Rewards) -> list[list[float]]:
-        if trouble := call(rewards).trouble:
-            raise GradebookError(trouble)
-        return call(rewards).advantages
-
     def outcome(law: str, *batches: Rewards) -> law_check.Outcome:
         steps = [law_check.step_of(batch) for batch in batches if suits(law, batch)]
         allowed = partial(rounding, settings, law == "flat")
         by_design = designed[law] if steps else ""
-        return law_check.judge(law, values, steps, settings, allowed, by_design)
+        values = law_check.on_groups(lambda groups: _of_groups(call(groups), law))
+        if by_design != UNKNOWN:
+            return law_check.judge(law, values, steps, settings, allowed, by_design)
+        # Nobody knows whether something divides: it keeps the law if either is kept.
+        either = [
+            law_check.judge(law, values, steps, replace(settings, scale=s), allowed)
+            for s in ("group_std", "none")
+        ]
+        return next((o for o in either if o.answer != BROKEN), either[0])
 
     def word(law: str, rewards: Rewards) -> str:
         return outcome(law, rewards).answer
 
-    values = law_check.on_groups(advantages)
     laws = {law: outcome(law, *batches).answer for law in LAWS}
     shown = {}
     for law in LAWS:
@@ -223,7 +269,8 @@ def _laws(
             if broken.change:
                 least = law_check.groups_of(broken.change.step)
             link = sandbox(least, settings, bug)
-            shown[law] = Shown(least, advantages(least), broken.sentence, link)
+            given = _of_groups(call(least), law)
+            shown[law] = Shown(least, given, broken.sentence, link)
     return laws, shown
 
 
