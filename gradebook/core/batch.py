@@ -228,6 +228,11 @@ class Batch:
         """int64 [S] the padded width of each step: T, in tokens."""
         return torch.full_like(self.step_rows, self.mask.shape[-1])
 
+    @property
+    def has_tokens(self) -> Tensor:
+        """bool [R] the row has at least one unmasked token."""
+        return self.tokens > 0
+
     @cached_property
     def tokens(self) -> Tensor:
         """int64 [R] unmasked tokens of the row: its response length."""

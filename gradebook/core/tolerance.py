@@ -70,6 +70,6 @@ BEYOND = 10.0
 rounding allows. Nearer than that, an allowance that is too small by some factor would
 accuse an innocent."""
 
-LEAST_SHARE = 0.5
+LEAST_SHARE = 0.4
 """A computation that fits a smaller share of the rows is no near miss. By chance, about
 3 % of the rows of noise fit one of the known computations."""

@@ -50,7 +50,7 @@ def present(batch: Batch) -> Tensor:
 
 def has_tokens(batch: Batch) -> Tensor:
     """The row has at least one unmasked token. bool [R]."""
-    return batch.tokens > 0
+    return batch.has_tokens
 
 
 def may_end(batch: Batch) -> Tensor:

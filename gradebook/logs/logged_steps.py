@@ -46,6 +46,11 @@ class LoggedBatch(Batch):
         return self.prompt
 
     @property
+    def has_tokens(self) -> Tensor:
+        """A row may have a vote without a token to weigh, as a copy's rollout has."""
+        return self.mask.any(-1)
+
+    @property
     def tokens(self) -> Tensor:
         return self.lengths
 

@@ -96,7 +96,8 @@ def copies(seed):
     return name, "broken" if said.exit_code == 1 else right, said
 
 
-KINDS = {kind.__name__: kind for kind in (inside, outside, faults, misdeclared)}
+OLD = {kind.__name__: kind for kind in (inside, outside, faults, misdeclared)}
+KINDS = {**OLD}
 KINDS |= {"parts": parts, **{kind: shown(kind) for kind in formulas.beside()}}
 KINDS |= {kind.__name__: kind for kind in (turned, masked, copies)}
 """Kind of log -> what it has to be told."""

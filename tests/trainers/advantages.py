@@ -59,3 +59,44 @@ def forks_and_prints(groups):
 
 def gives_a_function(groups):
     return lambda: groups
+
+
+def floored(groups):
+    """GRPO over a deviation of at least 0.05."""
+    return [
+        [(r - statistics.fmean(g)) / max(deviation(g), 0.05) for r in g] for g in groups
+    ]
+
+
+def deviation(group):
+    return statistics.stdev(group) if len(group) > 1 else 0.0
+
+
+def turned(groups):
+    """GRPO with a sign that slipped."""
+    return [
+        [(statistics.fmean(g) - r) / (deviation(g) + 1e-6) for r in g] for g in groups
+    ]
+
+
+def less_the_first(groups):
+    return [[r - g[0] for r in g] for g in groups]
+
+
+def spreads_nan(groups):
+    """Dr. GRPO in which a missing reward is NaN, and so is its group's mean."""
+    rewards = [[float("nan") if r is None else r for r in g] for g in groups]
+    return [[r - sum(g) / len(g) for r in g] for g in rewards]
+
+
+def rloo_normalized(groups):
+    """TRL's RLOO with normalize_advantages: less the mean of the others, then over the
+    batch. A missing reward counts as 0."""
+    rewards = [[r or 0.0 for r in g] for g in groups]
+    apart = [
+        [(r - statistics.fmean(g)) * len(g) / max(len(g) - 1, 1) for r in g]
+        for g in rewards
+    ]
+    every = [a for g in apart for a in g]
+    mean, spread = statistics.fmean(every), deviation(every)
+    return [[(a - mean) / (spread + 1e-4) for a in g] for g in apart]

@@ -87,6 +87,38 @@ def test_maxrl_breaks_the_shift_by_convention_and_refuses_missing_rewards():
     assert not judged.bugs
 
 
+def test_a_division_by_a_mean_below_0_breaks_the_order():
+    judged = gradebook.probe(advantages.maxrl)
+    assert judged.laws["rising"] == "broken" and judged.exit_code == 1
+    assert max(judged.shown["rising"].rewards[0]) <= 0
+
+
+def test_a_floor_is_no_grpo_without_eps():
+    judged = gradebook.probe(advantages.floored)
+    assert judged.computes == "GRPO (ddof 1, eps 0.05 as the least)"
+
+
+def test_a_slipped_sign_keeps_the_law_of_scale_and_breaks_the_order():
+    judged = gradebook.probe(advantages.turned)
+    assert (
+        judged.left_over == "With the opposite sign, that is GRPO (ddof 1, eps 1e−6)."
+    )
+    assert (judged.laws["scale"], judged.laws["rising"]) == ("holds", "broken")
+
+
+def test_an_unknown_function_is_judged_by_no_other_ones_scale():
+    assert gradebook.probe(advantages.less_the_first).laws["scale"] == "holds"
+
+
+def test_nan_that_spreads_is_not_refused():
+    judged = gradebook.probe(advantages.spreads_nan)
+    assert judged.laws["missing"] == "broken" and judged.computes == "Dr. GRPO"
+
+
+def test_trls_normalized_rloo_is_no_swapped_scale():
+    assert list(gradebook.probe(advantages.rloo_normalized).bugs) == ["unscored_rows"]
+
+
 def test_a_declaration_that_nobody_knows_is_refused():
     with pytest.raises(GradebookError, match="estimator"):
         gradebook.probe(advantages.grpo, {"estimator": "grppo"})
