@@ -224,7 +224,8 @@ def _of_groups(answer: Answer, law: str) -> list[list[float]]:
     one."""
     if not answer.trouble:
         return answer.advantages
-    if law != "missing" or not answer.partly or answer.gave != "NaN":
+    is_partly = any(value == value for value in flat(answer.partly))
+    if law != "missing" or not is_partly or answer.gave != "NaN":
         raise GradebookError(answer.trouble)
     return [
         [0.0 if reward is None and value != value else value for reward, value in rows]
