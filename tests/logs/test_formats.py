@@ -185,6 +185,6 @@ def test_a_missing_reward_costs_its_row_or_its_prompt_and_not_the_log():
 
 
 def test_nan_is_no_empty_cell():
-    text = "prompt,reward,advantage,length\na,1,0,NaN\na,1,0,\n"
+    text = "prompt,reward,advantage,length\na,1,0,NaN\na,1,0,\na,1,0,3\n"
     errors = [error.found for error in read_files([pasted(text)]).broken]
     assert errors == ["NaN", "an empty cell"]

@@ -65,7 +65,7 @@ def test_an_example_is_checked_by_one_click(page, example, head, bug):
     assert "<td>12 of 12</td>" in page.text
     assert "✓" not in page.text
     # One mark per step.
-    (drawn,) = page.pictures
+    _, drawn = page.pictures  # the signal, then the timeline
     assert sum(len(trace["x"]) for trace in drawn["data"]) == 12
     if bug:
         title = load(bug).title
@@ -123,12 +123,12 @@ def test_declared_settings_change_the_verdict(page):
 def test_colour_and_tick_come_with_the_answer(page):
     page.click("check-example-trl")
     assert "✓" not in page.text
-    assert page.pictures[0]["data"][0]["marker"]["color"] == "gray"
+    assert page.pictures[-1]["data"][0]["marker"]["color"] == "gray"
     page.put("check-estimator", "GRPO")
     try:
         assert "✓ Correct" in page.text
         assert "as declared: estimator=grpo" in page.text
-        assert page.pictures[0]["data"][0]["marker"]["color"] != "gray"
+        assert page.pictures[-1]["data"][0]["marker"]["color"] != "gray"
         page.put("check-estimator", "TRL 1.16.0, grpo, scale_rewards=group")
         assert "✓ Correct" in page.text
         page.put("check-estimator", "TRL 1.16.0, grpo, scale_rewards=none")
@@ -163,7 +163,9 @@ def test_what_a_column_means_is_answered_by_a_button(page, key, head):
 def test_a_log_without_advantages_draws_no_timeline(page):
     paste(page, NO_ADVANTAGES)
     assert "? Cannot tell" in page.text
-    assert page.pictures == []
+    (signal,) = page.pictures
+    assert {bars["type"] for bars in signal["data"]} == {"bar"}
+    assert "Rewards differ in each of the 2 prompts." in page.text
     assert "What each engine would compute" in page.text
     assert load("swapped_scale").title in page.text
 
@@ -173,6 +175,8 @@ def test_a_broken_log_ends_in_a_sentence(page):
     (error,) = page.errors
     assert error.startswith("There is no verdict.")
     assert "expected a column of rewards" in error
+    assert "Choose it under Columns." in error and "--column" not in error
+    assert page.widget("check-column-reward").options == ["none", "x: 1", "y: 2"]
     assert page.app.get("progress") == [] and "check-cancel" not in page.buttons
     assert page.widget("check-text").value == "x,y\n1,2\n"
 

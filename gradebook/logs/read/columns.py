@@ -193,7 +193,7 @@ def guessed(
     given, names = given or {}, [*kinds]
     first = first or dict.fromkeys(names, ())
     of_format = dict(format.roles) if format else {}
-    known = {r: n for r, n in of_format.items() if n in kinds or not n}
+    known = {r: n for r, n in of_format.items() if not n or _has_cells(r, kinds.get(n))}
     named, rewards = _named(names, {**known, **given})
     aliases = {r: a for r, a in _aliases(names).items() if r not in {**known, **given}}
     taken = {*named.values(), *rewards}
@@ -228,6 +228,13 @@ def guessed(
         format=format,
         first=first,
     )
+
+
+def _has_cells(role: str, kind: str | None) -> bool:
+    """A column of this kind is worth a role: it is there, and only what a log needs may
+    have no cells at first."""
+    needed = ("prompt", "reward", "advantage")
+    return kind is not None and (kind != EMPTY_COLUMN or role in needed)
 
 
 def functions_of(kinds: Mapping[str, str], used: set[str]) -> tuple[str, ...]:
@@ -288,7 +295,8 @@ def _found(
     role, taken, likely = dict[str, str](), {*named}, dict[str, list[str]]()
     for key, known in aliases.items():
         holds = HOLDS.get(ALL[key].kind, frozenset())
-        free = [n for n in reversed([*kinds]) if n not in taken and kinds[n] in holds]
+        fits = [n for n in kinds if kinds[n] in holds and _has_cells(key, kinds[n])]
+        free = [name for name in reversed(fits) if name not in taken]
         by_name = {plain(name): name for name in free}
         found = [by_name[alias] for alias in known if alias in by_name]
         last = {EMPTY_COLUMN, TEXT} if ALL[key].kind == "number" else {EMPTY_COLUMN}
