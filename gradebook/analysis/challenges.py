@@ -138,8 +138,21 @@ def by_row(values: Tensor, token: int, batch: Batch) -> list[float]:
     return values[:, token].where(batch.mask[:, token], math.nan).tolist()
 
 
-def _bounds(condition: case.Bounds, attempt: Attempt) -> str:
-    words, measure = QUANTITIES[condition.of]
+class Measured(NamedTuple):
+    """How a batch meets bounds: the row that decides them with its value, how far that
+    is outside, and on how many of the rows they hold."""
+
+    row: int
+    value: float
+    outside: float
+    met: int
+    rows: int
+
+
+def measured(condition: case.Bounds, attempt: Attempt) -> Measured | None:
+    """The row that decides: the one furthest outside the bounds where every row has to
+    be inside, else the nearest. None if no row has the quantity."""
+    _, measure = QUANTITIES[condition.of]
     values = by_row(torch.as_tensor(measure(attempt)), condition.token, attempt.batch)
     least, most = condition.least, condition.most
 
@@ -158,14 +171,23 @@ def _bounds(condition: case.Bounds, attempt: Attempt) -> str:
         if not math.isnan(values[row])
     ]
     if not distances:
+        return None
+    far, row = (max if condition.every else min)(distances)
+    met = sum(distance <= 0 for distance, _ in distances)
+    return Measured(row, values[row], far, met, len(distances))
+
+
+def _bounds(condition: case.Bounds, attempt: Attempt) -> str:
+    words, _ = QUANTITIES[condition.of]
+    found = measured(condition, attempt)
+    if found is None:
         return f"No row has a {words}."
-    distance, row = (max if condition.every else min)(distances)
-    if distance <= 0:
+    if found.outside <= 0:
         return ""
-    where = "" if condition.of in case.OF_BATCH else f" of row {row}"
+    where = "" if condition.of in case.OF_BATCH else f" of row {found.row}"
     if condition.of in case.OF_TOKENS:
         where += f", token {condition.token},"
-    return minus(f"The {words}{where} is {settled(values[row]):.4g}.")
+    return minus(f"The {words}{where} is {settled(found.value):.4g}.")
 
 
 def missing_of(condition: case.Condition, attempt: Attempt) -> str:

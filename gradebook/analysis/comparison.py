@@ -142,6 +142,16 @@ def push(batch: Batch, trace: Trace) -> Tensor:
     return -trace.gradient * steps[batch.step_index][:, None]
 
 
+def furthest(both: Comparison) -> tuple[int, int]:
+    """The row and the token of it on which the engines are furthest apart: of rows by
+    the advantage if it differs, else by the push on their tokens."""
+    gap = (both.correct.advantage - both.faulty.advantage).abs().nan_to_num(0, 0, 0)
+    correct, faulty = (push(both.batch, t) for t in (both.correct, both.faulty))
+    tokens = (correct - faulty).abs().nan_to_num(0, 0, 0)
+    row = int((gap if both.differs("advantage").any() else tokens.amax(-1)).argmax())
+    return row, int(tokens[row].argmax())
+
+
 def compared(state: State) -> Comparison:
     """Both engines on the state's batch. Raises GradebookError if one cannot."""
     return compare(swapped(state.bugs), state.batch())

@@ -21,6 +21,8 @@ class Draft(Generic[C]):
     notes    why the last edit could not be carried out, in words
     refused  text that could not be read, and why, by its place: "3 reward" or the
              name of a setting, until the place is edited again or rows move
+    typing   the last edit belongs to a gesture that goes on: a drag, or text that
+             is being typed
     lock     held by whoever changes the draft, or reads it more than once: edits
              arrive on another thread while a page is drawn
     """
@@ -29,6 +31,7 @@ class Draft(Generic[C]):
     history: History = field(init=False)
     notes: list[str] = field(default_factory=list)
     refused: dict[str, tuple[str, str]] = field(default_factory=dict)
+    typing: bool = False
     lock: threading.RLock = field(default_factory=threading.RLock, repr=False)
 
     def __post_init__(self) -> None:
@@ -43,8 +46,20 @@ class Draft(Generic[C]):
         return self.history.state
 
     @property
+    def base(self) -> State:
+        """The batch without the learner's edits: the one that was opened from
+        elsewhere, else the case's."""
+        return self.state.opened.state if self.state.opened else self.origin
+
+    @property
     def edited(self) -> bool:
+        """The batch is not the case's own."""
         return not self.state.same_batch(self.origin)
+
+    @property
+    def moved(self) -> bool:
+        """The learner has edited the batch since it came."""
+        return not self.state.same_batch(self.base)
 
     def edit(self, **changes: Any) -> None:
         """The next state; one that changes the batch can be undone."""
@@ -74,12 +89,15 @@ class Draft(Generic[C]):
 
     def take(self, edit: Mapping[str, Any]) -> None:
         """Carries out an edit of a browser: "do" names one of edits.ACTS, and other
-        keys are the act's arguments. Never raises: what cannot be done is noted."""
+        keys are the act's arguments. Edits of a gesture are committed by the one
+        with "commit". Never raises: what cannot be done is noted."""
         name = str(edit.get("do"))
         act, keys = edits.ACTS.get(name, (None, []))
         values = [edit.get(key) for key in keys]
         kinds = [edits.KINDS.get(key, (int,)) for key in keys]
         known = name in edits.ACTS
+        if act is not None:
+            self.typing = edit.get("gesture") is not None and not edit.get("commit")
         if not known or any(type(v) not in k for v, k in zip(values, kinds)):
             self.notes = ["The browser sent an edit that the server does not know."]
         elif act is None:
@@ -91,9 +109,14 @@ class Draft(Generic[C]):
         with self.lock:
             self.history.replace(edits.select(self.state, row, token))
 
+    def commit(self) -> None:
+        """The gesture of the last edit has ended."""
+        self.typing = False
+
     def go(self, at: int) -> None:
         """The state number `at` of the history, or the nearest."""
         with self.lock:
+            self.typing = False
             self.history.go(at)
             self.notes = []
             self.refused.clear()
@@ -105,5 +128,6 @@ class Draft(Generic[C]):
         self.go(self.history.at + 1)
 
     def reset(self) -> None:
+        self.typing = False
         self.become(self.origin)
         self.refused.clear()

@@ -9,7 +9,7 @@ from typing import Any
 
 from gradebook.cases.schema import check_index
 from gradebook.cases.state import State
-from gradebook.cases.table import LISTS, WIDEST
+from gradebook.cases.table import LISTS, WIDEST, Table
 from gradebook.core.columns import as_text, number, parts
 from gradebook.core.errors import GradebookError, choice, refuse
 from gradebook.core.formatting import counted
@@ -17,10 +17,23 @@ from gradebook.core.settings import read_setting
 
 
 def set_cell(state: State, row: int, column: str, cell: str | bool) -> State:
-    """Changes a cell. The value is as typed; `column` is a column or a token (t3)."""
+    """Changes a cell. The value is as typed; `column` is a column or a token (t3). A
+    reward belongs to a rollout: pieces of it that had the same one change with it."""
     _check_row(state, row)
     choice(column, state.table.headers, "column")
-    return replace(state, table=state.table.with_cells({(row, column): cell}))
+    rows = _pieces(state.table, row) if column == "reward" else [row]
+    cells = {(row, column): cell for row in rows}
+    return replace(state, table=state.table.with_cells(cells))
+
+
+def _pieces(table: Table, row: int) -> list[int]:
+    """The row, and other pieces of its rollout with the same reward."""
+    if "rollout" not in table.columns:
+        return [row]
+    names = ("prompt", "step", "rollout", "reward")
+    columns = [table[name] for name in names if name in table.columns]
+    labels = list(zip(*columns))
+    return [row, *(r for r, x in enumerate(labels) if x == labels[row] and r != row)]
 
 
 def set_mask(state: State, row: int, start: int, stop: int, on: bool) -> State:
@@ -185,6 +198,7 @@ MOVING = (add_row, remove_row, move_row, paste, replace_rows)
 
 KINDS: Mapping[str, tuple[type, ...]] = {
     "column": (str,),
+    "name": (str,),
     "text": (str,),
     "value": (str, bool),
     "token": (int, type(None)),
@@ -204,6 +218,8 @@ ACTS: Mapping[str, tuple[Callable[..., State] | None, list[str]]] = {
     "undo": (None, []),
     "redo": (None, []),
     "reset": (None, []),
+    "commit": (None, []),
+    "setting": (set_setting, ["name", "value"]),
 }
 """What a browser may do, and the keys of the edit that are given to the act, in the
 order of its arguments; without a function it is a method of the draft."""

@@ -3,7 +3,7 @@ state, and a link is a state written down. On a page it is always a valid batch.
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Self
@@ -17,9 +17,22 @@ from gradebook.core.settings import Settings
 
 
 @dataclass(frozen=True)
+class Opened:
+    """A batch that came from elsewhere, in place of the case's own.
+
+    source  where it came from, in words
+    state   the batch as it came
+    """
+
+    source: str
+    state: "State"
+
+
+@dataclass(frozen=True)
 class State:
-    """A case as the learner has changed it, with the selected row, its selected token
-    if lines of the board are tokens, and the bugs of the faulty engine."""
+    """A case as the learner has changed it, with the selected row, and the token of it
+    where lines of the board are tokens, and the bugs of the faulty engine. `opened` is
+    the batch that the learner changes, if it is not the case's own."""
 
     scenario: Case
     table: Table
@@ -27,6 +40,7 @@ class State:
     row: int = 0
     bugs: tuple[str, ...] = ()
     token: int = 0
+    opened: Opened | None = field(default=None, compare=False)
 
     @property
     def bug(self) -> str:

@@ -15,6 +15,7 @@ from gradebook.core.columns import (
     of_kind,
     parts,
     read,
+    tidied,
 )
 from gradebook.core.errors import GradebookError, refuse
 from gradebook.core.settings import Settings
@@ -73,7 +74,7 @@ class Table:
                 raise refuse("a column of a batch", header, header)
             column = []
             for row, value in enumerate(values):
-                cell = value if is_flag(header) else as_text(value)
+                cell = value if is_flag(header) else tidied(header, as_text(value))
                 try:
                     checked = read(header, cell, width)
                 except GradebookError as error:

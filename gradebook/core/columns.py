@@ -264,9 +264,29 @@ def label(cell: Any, expected: str = "text") -> str:
     return text
 
 
+COMMA = re.compile(r"[+-]?([0-9]*),([0-9]+)([eE][+-]?[0-9]+)?")
+"""A number with a decimal comma, or one with its thousands apart."""
+
+
+def with_point(text: str) -> str:
+    """A number with a decimal comma, with a point; any other text as it is. A comma
+    before three digits may part the thousands, so `1,234` stays.
+
+    >>> with_point("1,5"), with_point("-0,125"), with_point("1,234")
+    ('1.5', '-0.125', '1,234')
+    """
+    found = COMMA.fullmatch(text.strip().replace("\u2212", "-"))
+    if not found:
+        return text
+    whole, decimals, exponent = found.groups()
+    thousands = re.fullmatch("[1-9][0-9]{0,2}", whole) and len(decimals) == 3
+    return text if thousands and not exponent else text.replace(",", ".")
+
+
 def number(cell: Any) -> float:
-    text = label(cell, "a number").replace("\u2212", "-")
+    text = with_point(label(cell, "a number").replace("\u2212", "-"))
     if not NUMBER.fullmatch(text):
+        # One comma is left only where it may part the thousands.
         point = " with a decimal point" if "," in text else ""
         raise refuse(f"a number{point}", as_text(cell))
     value = float(text)
@@ -292,8 +312,29 @@ def flag(cell: Any) -> bool:
 
 
 def parts(cell: Cell) -> list[str]:
-    """The numbers of a list's cell, as typed."""
-    return str(cell).replace(";", " ").split()
+    """The numbers of a list's cell, as typed: between spaces, semicolons or commas, in
+    brackets or without. Between spaces a comma can be a decimal one.
+
+    >>> parts("[-0.5, -1]"), parts("-0,5 -1")
+    (['-0.5', '-1'], ['-0.5', '-1'])
+    """
+    text = str(cell).strip().strip("[]()").replace(";", " ")
+    pieces = text.split()
+    if "," not in text:
+        return pieces
+    decimal = [with_point(piece) for piece in pieces]
+    if len(pieces) > 1 and not any("," in piece for piece in decimal):
+        return decimal
+    return text.replace(",", " ").split()
+
+
+def tidied(header: str, cell: str) -> str:
+    """A cell of numbers as a table keeps it: with decimal points, a list between
+    spaces."""
+    kind = COLUMNS[column_of(header)].kind
+    if kind == "list":
+        return " ".join(parts(cell))
+    return with_point(cell) if kind in ("number", "whole", "index") else cell
 
 
 FLAGS = {

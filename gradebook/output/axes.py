@@ -16,7 +16,7 @@ times a power of ten."""
 HEADROOM = 1.5
 """The reach before the answer, in sizes of the largest correct value."""
 FAR = 5
-"""A choice beyond so many reaches does not widen the axis."""
+"""A choice beyond so many reaches bends the axis."""
 CLOSE = 0.1
 """Rewards that differ by less than this share of their size would cover one another on
 an axis that begins at 0."""
@@ -61,11 +61,22 @@ def unit_of(values: Iterable[float]) -> float | None:
     return 10.0 ** math.floor(math.log10(typical))
 
 
-def covered_reach(correct: Iterable[float], places: Iterable[float] = ()) -> float:
-    """The reach before the answer, with the choices that are near. It knows nothing of
-    the faulty engine."""
-    reach = round_up([HEADROOM * x for x in correct if math.isfinite(x)])
-    return round_up([reach, *(x for x in places if abs(x) <= FAR * reach)])
+def result_axis(
+    correct: Iterable[float],
+    places: Iterable[float],
+    drawn: Iterable[float | None],
+) -> dict[str, list[float | None]]:
+    """The axis of results: `reach` and `unit` of the one before the answer, and of the
+    one that holds all that is `drawn`. The first holds the correct results and the
+    choices, and knows nothing of the faulty engine."""
+    sizes, chosen = [x for x in correct if math.isfinite(x)], list(places)
+    shown = [x for x in drawn if x is not None and math.isfinite(x)]
+    near = round_up([HEADROOM * x for x in sizes])
+    reach = round_up([near, *chosen])
+    bent = reach > FAR * near
+    unit = 10.0 ** math.floor(math.log10(near)) if bent else None
+    units: list[float | None] = [unit, unit or unit_of(shown)]
+    return {"reach": [reach, round_up([reach, *shown])], "unit": units}
 
 
 def round_up(values: Iterable[float | None]) -> float:

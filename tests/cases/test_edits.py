@@ -113,7 +113,7 @@ IMPOSSIBLE = {
     ),
     "width 0": lambda s: edits.set_width(edits.set_width(s, 5), 0),
     "setting": lambda s: edits.set_setting(s, "colour", "red"),
-    "eps": lambda s: edits.set_setting(s, "eps", "1,5"),
+    "eps": lambda s: edits.set_setting(s, "eps", "1,500"),
     "reward": lambda s: edits.paste(s, 0, "reward", "7\nx"),
 }
 
@@ -237,9 +237,9 @@ def test_an_edit_that_cannot_be_done_is_named_and_changes_nothing(name):
 
 def test_unreadable_text_is_kept_with_the_last_valid_value():
     draft = Draft(CASE)
-    send(draft, cell("7"), cell("7,", gesture=1), cell("7,5", gesture=1))
+    send(draft, cell("7"), cell("7,", gesture=1), cell("7,500", gesture=1))
     (said,) = draft.notes
-    assert draft.refused == {"0 reward": ("7,5", said)} and "'7,5'" in said
+    assert draft.refused == {"0 reward": ("7,500", said)} and "'7,500'" in said
     assert rewards(draft) == ["100", "7"] and draft.history.at == 1
     send(draft, {**cell("3"), "row": 1})
     assert list(draft.refused) == ["0 reward"]  # another cell changes

@@ -55,7 +55,7 @@ NO_NUMBERS = {
         "\uff11",  # a full-width 1
         "\u0663",  # an Arabic-Indic 3
     ],
-    COMMA: ["1,5", "1,000.5"],
+    COMMA: ["1,500", "1,000.5"],
     HUGE: ["1e400", "-1e400"],
 }
 NOTHING = ("", "   ", None)
@@ -70,7 +70,7 @@ REFUSED = [
     *((name, None, FLAG, EMPTY) for name in ("eos", "t1")),
     *(("logp", cell, LISTED, count) for cell, count in (("-1", "1"), ("", "0"))),
     ("logp", "-1 -2 -3", LISTED, "3"),
-    ("ref_logp", "-1 -1,5", COMMA, "'-1,5'"),
+    ("ref_logp", "-1 x", NUMBER, "'x'"),
 ]
 
 

@@ -307,7 +307,7 @@ def test_crashing_the_faulty_engine_solves_the_challenge_that_asks_for_a_crash()
         ("no_eos_outliers", 0, "1 row differs"),  # 0 and -49.5, and the row without EOS
         ("partial_groups", 2, "4 rows differ"),  # those of prompts C and D
         ("zero_std_kl", 0, "4 tokens differ"),  # in the push, of a flat group
-        ("unscored_rows", 1, "row 3: +1.500"),  # faulty; the correct one is 0
+        ("unscored_rows", 1, "row 0: correct 0.000"),  # faulty; the correct one is 0
     ],
 )
 def test_a_challenge_shows_what_decides_it(name, number, text):

@@ -1,14 +1,11 @@
 """What the session keeps beside a draft, and what the browser remembers."""
 
-import math
-
 import pytest
 
 import gradebook
 from gradebook.analysis.comparison import compared
 from gradebook.cases.scenario import load, names
 from gradebook.cases.state import start
-from gradebook.core.formatting import settled
 from gradebook.output import axes
 from gradebook.ui import keys
 from gradebook.ui.parts import drafts
@@ -46,14 +43,30 @@ def test_no_two_keys_of_a_session_share_a_name():
         ([0, 0], [], 1),  # nothing to hold
         ([1.2402], [], 2),  # 1.86, the next end is 2
         ([0.577], [-0.4, -1.5], 1.5),  # 0.87, and the choice -1.5
-        ([0.577], [-944], 1),  # beyond five times the reach
-        ([0, float("nan")], [-49.5], 1),
         ([0.012], [], 0.02),  # a gradient: 0.018
         ([100], [], 150),
     ],
 )
 def test_the_reach_before_the_answer(correct, places, due):
-    assert axes.covered_reach(correct, places) == pytest.approx(due)
+    axis = axes.result_axis(correct, places, [])
+    assert axis == {"reach": [pytest.approx(due)] * 2, "unit": [None, None]}
+
+
+@pytest.mark.parametrize(
+    "correct, places, reach, unit",
+    [([0.577], [-944], 1000, 1), ([0, float("nan")], [0, -49.5], 50, 1)],
+)
+def test_a_choice_that_is_far_away_bends_the_axis(correct, places, reach, unit):
+    axis = axes.result_axis(correct, places, [0.1, -3])
+    assert axis == {"reach": [reach, reach], "unit": [unit, unit]}
+
+
+@pytest.mark.parametrize("name", [n for n in names() if load(n).prediction.places])
+def test_every_choice_lies_on_the_axis_of_the_guess(name):
+    case = load(name)
+    values = compared(start(case)).correct.advantage.nan_to_num().tolist()
+    axis = axes.result_axis(values, case.prediction.places, [])
+    assert all(abs(place) <= axis["reach"][0] for place in case.prediction.places)
 
 
 def test_the_axis_widens_only_for_a_value_beyond_it():
@@ -93,17 +106,3 @@ def test_a_cookie_is_never_too_long():
     many = {f"case-{n}-{'x' * 40}": Guess(1, 0.25) for n in range(200)}
     text = Progress(many | {"partial_groups": Guess(0)}).text()
     assert len(text) <= LONGEST and text.startswith("partial_groups:0:")
-
-
-@pytest.mark.parametrize("name", [n for n in names() if load(n).prediction.regions])
-def test_a_guess_past_the_axis_is_a_choice_that_lies_there(name):
-    case = load(name)
-    question = case.prediction
-    values = compared(start(case)).correct.advantage.nan_to_num().tolist()
-    end = axes.covered_reach([settled(value) for value in values], question.places)
-    place = question.places[question.answer]
-    if abs(place) > end:
-        past = math.copysign(1.07 * end, place)
-        regions = zip(question.places, question.regions)
-        reached = next(x for x, (low, high) in regions if low <= past <= high)
-        assert reached / place > 0 and abs(reached) > end

@@ -135,7 +135,7 @@ def _drawn(draft: Draft, link: str) -> str:
     source = f"Gradebook, case {data['name']}: {link}"
     lines = (draft.scenario.title, data["summary"], source)
     reach = shown["reach"][1]
-    axis = Axis(-reach, reach, shown["unit"])
+    axis = Axis(-reach, reach, shown["unit"][1])
     return rows_picture(
         panel, groups, beside=beside, lines=lines, axis=axis, labels=labels
     )

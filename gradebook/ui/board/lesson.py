@@ -10,6 +10,7 @@ from typing import Any
 from gradebook.analysis import challenges
 from gradebook.analysis.comparison import Comparison, by_row, push
 from gradebook.cases.case import (
+    OF_BATCH,
     OF_ENGINES,
     OF_TOKENS,
     Agree,
@@ -19,7 +20,16 @@ from gradebook.cases.case import (
 )
 from gradebook.cases.scenario import Scenario, bug
 from gradebook.core.batch import Batch
-from gradebook.core.formatting import counted, minus, pair, plain, same, settled, signed
+from gradebook.core.formatting import (
+    counted,
+    minus,
+    pair,
+    plain,
+    same,
+    settled,
+    short,
+    signed,
+)
 from gradebook.engine.pipeline import CHAPTERS, SLOPES, Trace
 from gradebook.output import panels
 from gradebook.ui.board import tokens
@@ -28,20 +38,104 @@ from gradebook.ui.parts.drafts import SKIPPED, Draft, Guess, Progress
 
 
 def lesson(
-    draft: Draft[Scenario], progress: Progress, guessed: bool = True
+    draft: Draft[Scenario],
+    progress: Progress,
+    votes: bool = False,
+    guessed: bool = True,
 ) -> dict[str, Any]:
-    """The board and what stands around it. Without `guessed` the reader's own guess is
-    left out of the verdict."""
+    """The board and what stands around it. Where somebody `votes`, the question is the
+    case's, also about a batch from elsewhere. Without `guessed` the reader's own guess
+    is left out of the verdict."""
     scenario = draft.scenario
-    guess = progress.guesses.get(scenario.name) if guessed else Guess(SKIPPED)
-    covered, task = progress.covered(scenario.name), challenge(draft, progress)
+    covered = progress.covered(scenario.name)
     kind, places = scenario.telltale.kind, scenario.prediction.places
-    shown = view(draft, kind=kind, covered=covered, places=places, lesson=True)
+    guess = progress.guesses.get(scenario.name) if guessed else Guess(SKIPPED)
+    guess = None if covered else guess
+    if draft.own and not (covered and votes):
+        shown = view(draft, kind=kind, covered=covered, lesson=True)
+        asked, task = own_box(draft, shown, covered), None
+    else:
+        shown = view(draft, kind=kind, covered=covered, places=places, lesson=True)
+        asked, task = box(draft, guess), challenge(draft, progress)
     return shown | {
-        "box": box(draft, None if covered else guess),
+        "box": asked,
         "challenge": {"count": task["count"]} if covered and task else task,
         "path": path(draft, covered),
     }
+
+
+OWN_CHOICES = ("A smaller number", "The same", "A larger number")
+"""What the faulty engine may do to a row of a batch from elsewhere."""
+
+
+def own_box(
+    draft: Draft[Scenario], shown: dict[str, Any], covered: bool
+) -> dict[str, Any]:
+    """The box of a batch that is not the case's own: a question about the selected row,
+    and after the answer what the engines do to this batch."""
+    scenario, row = draft.scenario, draft.shown_row
+    is_row = scenario.lines == "row"
+    token = min(draft.state.token, draft.comparison.batch.mask.shape[1] - 1)
+    place = f"row {row}" if is_row else f"token {token} of row {row}"
+    facts = {
+        "mechanism": minus(scenario.mechanism),
+        "row": row,
+        "token": None if is_row else token,
+        "guess": None,
+        "place": None,
+    }
+    own = {"source": minus(shown["source"]), "rule": minus(scenario.rule)}
+    values = _result_of(draft.comparison, scenario, (row, token))
+    if covered:
+        question = (
+            f"In this batch {place} gets {minus(pair(*values)[0])} in the correct"
+            " engine. What does the faulty engine give it?"
+        )
+        choices = _own_choices(values[0], shown)
+        return facts | {"question": question, "choices": choices, "own": own}
+    own["said"] = shown["summary"]
+    guess = draft.page.guess
+    if guess and not draft.moved and row == draft.base.row:
+        right = own_answer(values) == guess.choice
+        facts |= {"guess": guess.choice, "place": guess.place}
+        own |= {"right": right, "chosen": OWN_CHOICES[guess.choice]}
+    return facts | {"question": "", "choices": [], "own": own}
+
+
+def own_answer(values: tuple[float, float]) -> int:
+    """The number of the choice that is right."""
+    correct, faulty = values
+    return 1 if same(correct, faulty) else 2 * int(faulty > correct)
+
+
+def _own_choices(correct: float, shown: dict[str, Any]) -> list[dict[str, Any]]:
+    """A smaller number, the same, or a larger one, with their places on the axis."""
+    reach = shown["panels"][shown["numbers"]]["reach"][0]
+    near = 0.02 * reach
+    regions = ((None, correct - near), (correct, correct), (correct + near, None))
+    places = (correct - reach / 3, correct, correct + reach / 3)
+    return [
+        {"text": text, "place": place, "region": region}
+        for text, place, region in zip(OWN_CHOICES, places, regions)
+    ]
+
+
+def choices_of(draft: Draft[Scenario], votes: bool) -> int:
+    """How many choices the question has."""
+    own = draft.own and not votes
+    return len(OWN_CHOICES if own else draft.scenario.prediction.choices)
+
+
+def answered(
+    draft: Draft[Scenario], votes: bool, choice: int, place: float | None
+) -> tuple[int, float | None]:
+    """The answer to the case's question. What was said of a batch from elsewhere is
+    kept with the batch, and the case's question is skipped."""
+    if not draft.own or votes:
+        return choice, place
+    if choice != SKIPPED:
+        draft.page.guess = Guess(choice, place)
+    return SKIPPED, None
 
 
 def box(draft: Draft[Scenario], guess: Guess | None) -> dict[str, Any]:
@@ -55,7 +149,7 @@ def box(draft: Draft[Scenario], guess: Guess | None) -> dict[str, Any]:
     question = {
         "mechanism": minus(scenario.mechanism),
         "question": minus(asked.question),
-        "row": scenario.focus,
+        "row": _in_question(draft),
         "token": None if scenario.lines == "row" else scenario.token,
     }
     if guess is None:
@@ -82,30 +176,46 @@ def box(draft: Draft[Scenario], guess: Guess | None) -> dict[str, Any]:
     }
 
 
+def _in_question(draft: Draft[Scenario]) -> int:
+    """Where the row in question is now; -1 if it was removed. Rows that were only
+    edited keep their place."""
+    focus, rows = draft.scenario.focus, draft.state.table
+    if rows["prompt"] == draft.origin.table["prompt"]:
+        return focus
+    came_from = challenges.changes(draft.origin, draft.state).came_from
+    return came_from.index(focus) if focus in came_from else -1
+
+
 def asked_about(draft: Draft[Scenario]) -> tuple[float, float]:
     """Both engines' result that the question is about, on the case as it came."""
-    scenario, both = draft.scenario, draft.original
+    scenario = draft.scenario
+    place = scenario.focus, scenario.token
+    return _result_of(draft.original, scenario, place)
+
+
+def _result_of(
+    both: Comparison, scenario: Scenario, place: tuple[int, int]
+) -> tuple[float, float]:
+    """Both engines' result on a row, or on the token where lines are tokens."""
     if scenario.lines != "row":
         correct, faulty = tokens.sides(both)
-        place = scenario.focus, scenario.token
         return float(correct[place]), float(faulty[place])
     panel = panels.telling(both, scenario.telltale.kind)
-    return float(panel.correct[scenario.focus]), float(panel.faulty[scenario.focus])
+    return float(panel.correct[place[0]]), float(panel.faulty[place[0]])
 
 
 def challenge(draft: Draft[Scenario], progress: Progress) -> dict[str, Any] | None:
-    """The challenge that is shown, judged on the batch as it is."""
+    """The challenge that is shown, judged on the batch as it was last committed."""
     name, tasks = draft.scenario.name, draft.scenario.challenges
     if not tasks:
         return None
-    number, task = draft.page.challenge, tasks[draft.page.challenge]
-    missing, shown = _missing(draft), progress.shown.get(name, set())
-    made = challenges.changes(draft.origin, draft.state)
-    beyond = bool(task.edits and challenges.overstepped(task.edits, made))
-    live = (_live(draft, task), "other edits too" * beyond)
+    number = chosen(draft, progress)
+    task, solved = tasks[number], progress.solved.get(name, set())
+    missing, shown = judged(draft, task), progress.shown.get(name, set())
     return {
         "at": number,
         "count": len(tasks),
+        "done": [task in solved for task in range(len(tasks))],
         "goal": minus(task.goal),
         "allowed": challenges.allowed(task.edits) if task.edits else "",
         "hint": minus(task.hint),
@@ -113,24 +223,41 @@ def challenge(draft: Draft[Scenario], progress: Progress) -> dict[str, Any] | No
         "solved": not missing,
         "shown": number in shown,
         "missing": minus(missing),
-        "live": ", ".join(filter(None, live)),
+        "live": "" if draft.fault else _live(draft, task),
         "row": _slides(draft, task),
     }
 
 
+def chosen(draft: Draft[Scenario], progress: Progress) -> int:
+    """The number of the challenge to show: the one that was chosen, else the first that
+    is not solved."""
+    if draft.page.challenge is not None:
+        return draft.page.challenge
+    solved = progress.solved.get(draft.scenario.name, set())
+    numbers = range(len(draft.scenario.challenges))
+    return next((number for number in numbers if number not in solved), 0)
+
+
 def note_solved(draft: Draft[Scenario], progress: Progress) -> None:
-    """Notes the challenge that is shown, if the batch solves it and its solution was
-    not shown."""
-    name, number = draft.scenario.name, draft.page.challenge
-    if progress.covered(name) or not draft.scenario.challenges:
+    """Judges the challenge that is shown, and notes it if the batch solves it and its
+    solution was not shown. While something is dragged or typed it waits."""
+    name, tasks = draft.scenario.name, draft.scenario.challenges
+    if progress.covered(name) or not tasks or draft.own:
         return
-    if number not in progress.shown.get(name, set()) and not _missing(draft):
+    # From here on the challenge stays, also once it is solved.
+    number = draft.page.challenge = chosen(draft, progress)
+    draft.page.judged = judged(draft, tasks[number])
+    if number not in progress.shown.get(name, set()) and not draft.page.judged:
         progress.solved.setdefault(name, set()).add(number)
 
 
-def _missing(draft: Draft[Scenario]) -> str:
-    """What the batch misses to solve the challenge that is shown; '' if it does."""
-    task = draft.scenario.challenges[draft.page.challenge]
+def judged(draft: Draft[Scenario], task: Challenge) -> str:
+    """What the batch misses to solve a challenge; '' if it does. While something is
+    dragged or typed, what it missed before."""
+    if draft.refused:
+        return next(why for _, why in draft.refused.values())
+    if draft.typing:
+        return draft.page.judged
     both = None if draft.fault else draft.comparison
     return challenges.missing(task, draft.state, both)
 
@@ -145,48 +272,70 @@ def _slides(draft: Draft[Scenario], task: Challenge) -> int | None:
     return tokens.handle_of(draft, edits.rows[0])
 
 
-ADVANTAGES = (*OF_ENGINES, "correct shift", "faulty shift")
-"""Values of a condition's `of` that are read off an engine's advantage."""
+def _live(draft: Draft[Scenario], task: Challenge) -> str:
+    """The number that decides the challenge, of the first condition that does not hold,
+    and whether there are edits beyond what it allows."""
+    attempt = challenges.Attempt(draft.state, draft.comparison)
+    numbers = [c for c in task.solved if isinstance(c, (Agree, Differ, Bounds))]
+    numbers.sort(key=lambda c: "faulty" not in getattr(c, "of", ""))
+    open_ones = (c for c in numbers if challenges.missing_of(c, attempt))
+    condition = next(open_ones, numbers[0] if numbers else None)
+    beyond = task.edits and challenges.overstepped(task.edits, attempt.changes)
+    words = ["other edits too"] if beyond else []
+    if isinstance(condition, Bounds):
+        words.insert(0, _measured(condition, attempt))
+    elif condition:
+        words.insert(0, _differing(draft))
+    return ", ".join(words)
 
 
-def _live(draft: Draft, task: Challenge) -> str:
-    """The number that decides the challenge, a faulty one first, or ""."""
+def _differing(draft: Draft[Scenario]) -> str:
     both = draft.comparison
-    conditions = sorted(task.solved, key=lambda c: "faulty" not in getattr(c, "of", ""))
-    for condition in conditions:
-        if isinstance(condition, (Agree, Differ)) and draft.scenario.lines != "row":
-            correct, faulty = tokens.sides(both)
-            differ = int((~same(correct, faulty) & both.batch.mask).sum())
-            return counted(differ, "token differs", "tokens differ")
-        if isinstance(condition, Bounds) and condition.of in OF_TOKENS:
-            return _live_push(draft, condition)
-        if isinstance(condition, (Agree, Differ)):
-            count = int((both.differs("advantage") | both.differs("gradient")).sum())
-            return counted(count, "row differs", "rows differ")
-        if isinstance(condition, Bounds) and condition.of in ADVANTAGES:
-            rows = condition.rows
-            row = rows[0] if isinstance(rows, tuple) else draft.scenario.focus
-            if row >= both.batch.rows:
-                return f"no row {row}"
-            correct, faulty = (t.advantage[row] for t in (both.correct, both.faulty))
-            texts = pair(float(correct), float(faulty))
-            return f"row {row}: {texts[condition.of.startswith('faulty')]}"
-    return ""
+    if draft.scenario.lines != "row":
+        correct, faulty = tokens.sides(both)
+        count = int((~same(correct, faulty) & both.batch.mask).sum())
+        return counted(count, "token differs", "tokens differ")
+    count = int((both.differs("advantage") | both.differs("gradient")).sum())
+    return counted(count, "row differs", "rows differ")
 
 
-def _live_push(draft: Draft[Scenario], condition: Bounds) -> str:
-    """The push that decides a challenge, with its place."""
-    rows = condition.rows
-    row = rows[0] if isinstance(rows, tuple) else draft.scenario.focus
-    correct, faulty = tokens.sides(draft.comparison)
-    if row >= len(correct) or condition.token >= correct.shape[1]:
-        return f"no token {condition.token} of row {row}"
-    place = row, condition.token
-    texts = pair(float(correct[place]), float(faulty[place]))
-    return (
-        f"row {row}, token {condition.token}: "
-        f"{texts[condition.of.startswith('faulty')]}"
-    )
+SHORT = {
+    "rows": "rows",
+    "correct trains": "rows trained",
+    "loss ratio": "faulty / correct loss",
+    "ratio": "faulty / correct",
+    "kept_steps": "kept",
+    "eos": "EOS",
+    "pieces": "rows of its rollout",
+}
+"""What a pill calls a quantity that is no advantage and no push."""
+ADVANTAGES = (*OF_ENGINES, *OF_TOKENS, "correct shift", "faulty shift")
+
+
+def _measured(condition: Bounds, attempt: challenges.Attempt) -> str:
+    """'row 9: −0.500', 'row 9: −0.500, right on 3 of 4 rows', 'rows: 12'."""
+    found = challenges.measured(condition, attempt)
+    if found is None:
+        rows = condition.rows
+        return f"no row {rows[0]}" if isinstance(rows, tuple) else "no such row"
+    if condition.of in ADVANTAGES:
+        number = signed(settled(found.value))
+        if condition.of.startswith("correct"):
+            number = f"correct {number}"
+    else:
+        number = short(settled(found.value), 4)
+    name = SHORT.get(condition.of, condition.of)
+    if condition.of in OF_BATCH:
+        return f"{name}: {number}"
+    place = f"row {found.row}"
+    if condition.of in OF_TOKENS:
+        place += f", token {condition.token}"
+    words = f"{place}: {number}"
+    if condition.of not in ADVANTAGES:
+        words = f"{place}, {name}: {number}"
+    if condition.every and found.rows > 1:
+        words += f"; right on {found.met} of {found.rows} rows"
+    return words
 
 
 TITLES = {

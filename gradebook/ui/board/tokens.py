@@ -34,7 +34,7 @@ from gradebook.core.batch import Batch
 from gradebook.core.columns import COLUMNS, number, parts
 from gradebook.core.formatting import flips, pair, same, settled, short, signed
 from gradebook.engine.pipeline import CHAPTERS, Trace
-from gradebook.output.axes import covered_reach, of_inputs, round_up, unit_of
+from gradebook.output.axes import of_inputs, result_axis
 from gradebook.ui.parts.drafts import Draft
 
 MANY = 12
@@ -81,7 +81,7 @@ class Table(NamedTuple):
 
 def board(draft: Draft, covered: bool, places: Sequence[float] = ()) -> dict[str, Any]:
     """The board's data by lines."""
-    state, both, came = draft.state, draft.comparison, draft.original
+    state, both, came = draft.state, draft.comparison, draft.before
     if covered:  # the correct engine beside itself
         both, came = (replace(c, faulty=c.correct) for c in (both, came))
     is_drawn = both.batch.rows == state.rows  # else results of other rows
@@ -89,7 +89,7 @@ def board(draft: Draft, covered: bool, places: Sequence[float] = ()) -> dict[str
     pushes = sides(both) if is_drawn and _as_wide(both, typed) else None
     lines = lines_of(draft, typed, pushes)
     before = None
-    if draft.edited and came.batch.rows == state.rows and _as_wide(came, typed):
+    if draft.moved and came.batch.rows == state.rows and _as_wide(came, typed):
         before = sides(came)
     panel = _panel(lines, typed, pushes, before, 1 if covered else 2, places, both)
     traces = [both.correct] if covered else [both.correct, both.faulty]
@@ -259,8 +259,6 @@ def _panel(
         for two in pairs
     ]
     came = [at(side) for side in before][:count] if before else []
-    # The reach before the answer is that of the case as it came.
-    start = covered_reach(came[0] if came else values[0], places)
     drawn = [x for side in (*values[:count], *came) for x in side if math.isfinite(x)]
     panel: dict[str, Any] = {
         "title": "push" if both.batch.logp is not None else "advantage",
@@ -270,8 +268,8 @@ def _panel(
         "text": [list(side) for side in zip(*texts)],
         "differ": [n for n, two in enumerate(pairs) if not same(*two)],
         "flips": [n for n, two in enumerate(pairs) if flips(*two)],
-        "reach": [start, round_up([start, *drawn])],
-        "unit": unit_of(drawn),
+        # Before the answer the axis is that of the batch as it came.
+        **result_axis(came[0] if came else values[0], places, drawn),
     }
     if came:
         panel["ghosts"] = [_numbers(side) for side in came]
@@ -318,14 +316,13 @@ def _handles(
         values = _rewards(state, lines, typed)
     else:
         values = [typed.lists[column][line.row][line.first] for line in lines]
-    if draft.edited and draft.origin.rows == state.rows:
-        origin = Table.of(draft.origin)
+    if draft.moved and draft.base.rows == state.rows:
+        origin = Table.of(draft.base)
         if column in origin.lists and len(origin.mask[0]) == len(typed.mask[0]):
             came = [origin.lists[column][line.row][line.first] for line in lines]
         elif column == "reward":
-            came = _rewards(draft.origin, lines, origin)
-    # The axis must not move when the answer comes: it depends on the correct engine
-    # alone.
+            came = _rewards(draft.base, lines, origin)
+    # The axis stands while the answer comes: it knows the correct engine alone.
     others = [x for x in came if math.isfinite(x)]
     for cause in drawn.get("causes", ())[:1]:
         others += (x for x in cause["at"] if x is not None)

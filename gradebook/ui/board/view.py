@@ -9,9 +9,11 @@ handles   what is dragged, on the left axis: its column, values, those of the ca
           came, if it has the same rows (before), and its axis
 lists     the selected row's lists of numbers, by column
 refused   {"3 reward": (text that cannot be read, why)}; it changed nothing
-panels    one axis each: title, engines (values), text, flips, differ, reach
-          (of the axis before the answer, and now), and ghosts (values of the
-          case as it came), if there are any
+source    where the batch came from, if it is not the case's own
+overflow  which numbers are too large, in a sentence
+panels    one axis each: title, engines (values), text, flips, differ, reach and
+          unit (of the axis before the answer, and now), and ghosts (values of
+          the batch as it came) where there are some
 causes    by engine, none for results of other rows: group labels, `at` (the
           baseline in units of the reward), `say` ('1' where the row has a say),
           `counts` ('1' where it counts in the statistics, if that differs), `scale`
@@ -25,6 +27,8 @@ from dataclasses import replace
 from itertools import chain, compress
 from typing import Any
 
+from gradebook.analysis.comparison import Comparison
+from gradebook.analysis.laws import listed
 from gradebook.cases.scenario import bug
 from gradebook.cases.table import LISTS
 from gradebook.core.batch import Batch
@@ -33,7 +37,7 @@ from gradebook.core.formatting import pair, settled
 from gradebook.core.vocabulary import BASELINES, NOTHING, STEP
 from gradebook.engine.pipeline import CHAPTERS, Trace
 from gradebook.output import panels
-from gradebook.output.axes import covered_reach, of_inputs, round_up, unit_of
+from gradebook.output.axes import of_inputs, result_axis
 from gradebook.ui.board import tokens
 from gradebook.ui.parts.drafts import Draft
 
@@ -43,6 +47,8 @@ HOLLOW = {
     "counted": "row that does not count",
 }
 """The trace's field that is false for rows drawn hollow: what such a row is called."""
+LARGE = ("score", "baseline", "scale", "standardized", "advantage")
+"""Stages whose numbers can grow too large, in order."""
 LATE = {"trained", *CHAPTERS["loss"]}
 """Stages after which a row has a say if it is trained."""
 SCALED = {"score", "scale", "standardized"}
@@ -74,8 +80,9 @@ def view(
         drawn = tokens.board(draft, covered, places)
     if covered:
         drawn["summary"] = f"Shown: {names[0]}. Hidden: {names[1]}."
-        if draft.edited:
+        if draft.edited and not draft.own:
             drawn["summary"] += " The question is about the original batch."
+    opened = state.opened
     refusals = [why for _, why in draft.refused.values()]
     return {
         "name": draft.scenario.name,
@@ -85,6 +92,8 @@ def view(
         "history": [draft.history.at, len(draft.history.states)],
         "edited": draft.edited,
         "notes": [*dict.fromkeys([*draft.notes, *refusals])],
+        "overflow": overflow(draft.comparison, names[: 2 - covered]),
+        "source": opened.source if opened else "",
         "covered": covered,
         "names": list(names),
         "stale": draft.fault,
@@ -106,7 +115,7 @@ def _by_row(
 ) -> dict[str, Any]:
     """The board's data if a line is a row."""
     state, both = draft.state, draft.comparison
-    batch, came, rows = both.batch, draft.original.batch, len(state.table)
+    batch, came, rows = both.batch, draft.before.batch, len(state.table)
     traces = [both.correct] if covered else [both.correct, both.faulty]
     is_drawn = batch.rows == rows  # else these are the results of other rows
     stages = {bug(name).stage for name in state.bugs}
@@ -117,7 +126,7 @@ def _by_row(
     # The panel whose numbers are shown beside the picture: the first that differs.
     numbered = next((n for n, panel in enumerate(axes) if panel["differ"]), 0)
     shown = axes[numbered]
-    same_rows = draft.edited and came.rows == rows
+    same_rows = draft.moved and came.rows == rows
     causes = [_cause(batch, t, say, scaled) for t in traces] if is_drawn else []
     before = came.reward.tolist() if same_rows else []
     data: dict[str, Any] = {
@@ -143,7 +152,7 @@ def _axes(
 ) -> list[dict[str, Any]]:
     """One axis each. There are no values if the last good batch had other rows."""
     rows, sides = len(draft.state.table), 1 if covered else 2
-    both, came = draft.comparison, draft.original
+    both, came = draft.comparison, draft.before
     if covered:  # the correct engine beside itself
         both, came = (replace(c, faulty=c.correct) for c in (both, came))
     before = {panel.title: panel for panel in panels.panels(came, kind)}
@@ -162,15 +171,28 @@ def _axes(
             "differ": list(compress(range(rows), now.differs)),
             "flips": list(compress(range(rows), now.flips)),
         }
-        if draft.edited and now.title in before and len(then.correct) == rows:
+        if draft.moved and now.title in before and len(then.correct) == rows:
             ghosts = (then.correct, then.faulty)[:sides]
             axis["ghosts"] = [_settled(side) for side in ghosts]
-        start = covered_reach(map(settled, then.correct), places)
         drawn = chain(*axis["engines"], *axis.get("ghosts", ()))
-        axis["reach"] = [start, round_up([start, *drawn])]
-        axis["unit"] = unit_of(chain(*engines))
-        axes.append(axis)
+        axes.append(axis | result_axis(map(settled, then.correct), places, drawn))
     return axes
+
+
+def overflow(both: Comparison, names: Sequence[str]) -> str:
+    """Which numbers of a row are too large for a float64, though the rewards are not;
+    '' for none. A number divided by such a one is shown as 0."""
+    found = []
+    for name, trace in zip(names, (both.correct, both.faulty)):
+        for stage in LARGE:
+            value = getattr(trace, stage)
+            rows = value.isinf().nonzero().flatten().tolist()
+            if rows:
+                found.append(f"{stage} of {listed(rows)} in the {name} engine")
+                break
+    if not found:
+        return ""
+    return f"Too large for a number (above 1.8e308): {' and '.join(found)}."
 
 
 def _handles(

@@ -42,9 +42,10 @@ def bug_page(name: str) -> None:
     lesson(draft)
     stage = st.container(key="stage")
     formulas = st.container() if covered else _story(draft)
+    own = draft.own
     if not covered:
         report.opinion(scenario)
-    rest(draft, covered, settings, stage, formulas)
+    rest(draft, (covered, own), settings, stage, formulas)
     if not covered:
         _end(name)
 
@@ -76,7 +77,10 @@ def _story(draft: Draft[Scenario]) -> DeltaGenerator:
     left, right = st.columns([9, 10], gap="large")
     where = "this case's batch" if scenario.variant else "the report's batch"
     title = f"### What happened in {where}\n\n"
-    for head, text in ((title, scenario.story), ("", scenario.lesson)):
+    parts = [(title, scenario.story), ("", scenario.lesson)]
+    if draft.own:
+        parts = [("### What the faulty engine does\n\n", scenario.mechanism)]
+    for head, text in parts:
         left.markdown(head + words.plain(text), help=words.terms(text))
     with right:
         report.the_code(draft.swap, load(scenario.bug))
@@ -84,12 +88,18 @@ def _story(draft: Draft[Scenario]) -> DeltaGenerator:
 
 
 @st.fragment(key="rest")
-def rest(draft: Draft[Scenario], covered: bool, *places: DeltaGenerator) -> None:
+def rest(
+    draft: Draft[Scenario], drawn: tuple[bool, bool], *places: DeltaGenerator
+) -> None:
     """What a finished edit draws again, apart from the board: in the `places` of the
-    settings, the opened stage and the formulas. Every element here makes each edit
-    slower; elements that edits do not change are outside."""
+    settings, the opened stage and the formulas. Every element here costs each edit
+    time; what edits do not change stands outside. After an Undo of a batch that came
+    from elsewhere, which the page was `drawn` with, the whole page."""
     name, (settings, stage, formulas) = draft.scenario.bug, places
+    covered, own = drawn
     with turn(), draft.lock:
+        if draft.own != own:
+            st.rerun()
         if not covered:
             label, key = "Settings", f"settings-{name}"
             menu = settings.popover(label, key=key, type="tertiary", on_change="rerun")
@@ -149,14 +159,15 @@ def lesson(draft: Draft[Scenario]) -> None:
     def next_task(_: Mapping[str, Any]) -> None:
         """The next challenge that is not solved, from the original batch."""
         count, solved = len(draft.scenario.challenges), progress.solved.get(name, ())
-        others = [(draft.page.challenge + by) % count for by in range(1, count + 1)]
+        here = board_lesson.chosen(draft, progress)
+        others = [(here + by) % count for by in range(1, count + 1)]
         unsolved = [task for task in others if task not in solved]
         draft.page.challenge = (unsolved or others)[0]
         draft.reset()
 
     def solve(_: Mapping[str, Any]) -> None:
         """Shows a solution. Each of its changes is an edit that can be undone."""
-        task = draft.page.challenge
+        task = board_lesson.chosen(draft, progress)
         if task not in progress.solved.get(name, ()):
             progress.shown.setdefault(name, set()).add(task)
         state = draft.origin
@@ -167,12 +178,15 @@ def lesson(draft: Draft[Scenario]) -> None:
     act = partial(stages.choose, draft)
     draft.channel.acts = {"next": next_task, "solution": solve, "stage": act}
 
+    # What a message needs of the session: it comes outside of the session's run.
+    learns, leads = seat.learning(), seat.leads()
+    votes = learns or leads
+
     def answered(choice: int, place: float | None) -> None:
+        choice, place = board_lesson.answered(draft, votes, choice, place)
         room.pick(draft.scenario, choice, place)
         st.rerun()
 
-    # What a message needs of the session: it comes outside of the session's run.
-    learns, leads = seat.learning(), seat.leads()
     code, me = seat.code(), seat.SEAT.get()
 
     def note() -> None:
@@ -186,14 +200,14 @@ def lesson(draft: Draft[Scenario]) -> None:
         board_lesson.note_solved(draft, progress)
 
     def seen() -> dict[str, Any]:
-        shown = board_lesson.lesson(draft, progress, guessed=not leads)
+        shown = board_lesson.lesson(draft, progress, votes, guessed=not leads)
         room.on_board(shown, name, code, leads)
         return shown | {"progress": progress.text()}
 
     draft.channel.note = note
     with draft.lock:
         note()
-    choices = len(draft.scenario.prediction.choices)
+    choices = board_lesson.choices_of(draft, votes)
     board(draft, seen, answered, choices)
 
 

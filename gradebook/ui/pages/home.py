@@ -133,7 +133,7 @@ def _same_axes(boards: list[dict[str, Any]], number: int = 0) -> dict[str, Any]:
     low, high = min(a["low"] for a in axes), max(a["high"] for a in axes)
     reach = max(board["panels"][0]["reach"][1] for board in boards)
     axis = {"low": low, "high": high, "unit": None}
-    panel = board["panels"][0] | {"reach": [reach, reach], "unit": None}
+    panel = board["panels"][0] | {"reach": [reach, reach], "unit": [None, None]}
     return {"handles": board["handles"] | {"axis": axis}, "panels": [panel]}
 
 

@@ -10,25 +10,32 @@ import secrets
 import socket
 import tomllib
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import cache
+from hashlib import sha256
 from pathlib import Path
 from typing import NoReturn, TypeVar
 from urllib.parse import urlsplit
 
 import streamlit as st
 
+from gradebook.analysis.comparison import compared, furthest
 from gradebook.bugs import BUGS
 from gradebook.cases import scenario as scenarios
 from gradebook.cases.link import VERSION, decode, encode, excess, query_string
 from gradebook.cases.scenario import Scenario
-from gradebook.cases.state import State, start
+from gradebook.cases.state import Opened, State, start
 from gradebook.core import PROJECT
+from gradebook.core.errors import GradebookError
 from gradebook.ui import keys
 from gradebook.ui.parts import drafts, words
 from gradebook.ui.parts.drafts import Draft
 from gradebook.ui.program import stub
+from gradebook.ui.security import seat_of
 
 PRESENT = "present"
+BY = "by"
+"""Marks an address as written for one browser: see `mine`."""
 OTHERS = ("room", PRESENT)
 """Parameters of an address that are not the page's own."""
 
@@ -103,14 +110,27 @@ def arrived() -> dict[str, str]:
     return {name: text for name, text in address.items() if name not in OTHERS}
 
 
+def mine() -> str:
+    """What marks an address as written for this browser; '' for one without a seat.
+    With it a reload goes on with the learner's own edits, and whoever is sent the
+    link gets a batch from elsewhere."""
+    seat = seat_of(st.context.cookies)
+    return sha256(f"address of {seat}".encode()).hexdigest()[:6] if seat else ""
+
+
 def arrive(page: str) -> None:
     """Takes the link of a state that the visitor came with into the session."""
     if not (query := arrived()):
         return
-    link = decode(query, default=page)
-    name, problem = link.state.scenario.name, link.problem
-    if scenarios.page_of(link.state.scenario) == page:
-        take(link.state, link.covered)
+    link, own = decode(query, default=page), query.get(BY, "") == mine() != ""
+    name, problem, state = link.state.scenario.name, link.problem, link.state
+    if scenarios.page_of(state.scenario) == page:
+        is_edited = not state.same_batch(start(state.scenario))
+        if is_edited and not own and page in BUGS:
+            state = from_elsewhere(
+                state, "This batch came with a link.", "row" in query
+            )
+        take(state, link.covered)
     else:
         problem = f"It belongs to another page, to the case {name!r}."
     keys.ADDRESS.get()["problem"] = problem
@@ -122,11 +142,25 @@ def unread() -> None:
         st.warning(f"This link could not be read.  \n{words.plain(problem)}")
 
 
-def open_batch(state: State, note: str) -> NoReturn:
-    """Goes to the state's page, with it in the learner's own draft and a note."""
+def from_elsewhere(state: State, source: str, is_selected: bool = False) -> State:
+    """The state as a batch that is not the case's own. The row on which the engines
+    are furthest apart is selected, unless one was chosen. `source` says where it
+    came from."""
+    if not is_selected:
+        try:
+            row, token = furthest(compared(state))
+            state = replace(state, row=row, token=token)
+        except GradebookError:  # the board says why
+            pass
+    return replace(state, opened=Opened(source, state))
+
+
+def open_batch(state: State, source: str) -> NoReturn:
+    """Goes to the state's page, with it in the learner's own draft. `source` says where
+    it came from."""
     page = scenarios.page_of(state.scenario)
-    take(state, covered=page not in BUGS).notes = [note]
-    keys.OPENED.put(note)
+    take(from_elsewhere(state, source), covered=page not in BUGS)
+    keys.OPENED.put(source)
     st.switch_page(page_files()[page])
 
 
@@ -135,8 +169,9 @@ def take(state: State, covered: bool) -> Draft:
     case = state.scenario
     keys.CASES.get()[scenarios.page_of(case)] = case.name
     draft = drafts.of(case)
-    if state != draft.state:
+    if state != draft.state or (state.opened is None) == draft.own:
         draft.become(state)
+        draft.page.guess = None
     if not covered:
         drafts.PROGRESS.get().answer(case.name, drafts.SKIPPED)
     return draft
@@ -150,7 +185,8 @@ def depart(page: str) -> dict[str, str]:
     if here.setdefault("code", code) != code:
         here |= {"code": code, "problem": ""}
     as_it_came = encode(start(scenarios.case(page)), covered=True)
-    put({} if code == as_it_came else code)
+    mark = {BY: mine()} if mine() and not drafts.of(case(page)).own else {}
+    put({} if code == as_it_came else code | mark)
     return code
 
 

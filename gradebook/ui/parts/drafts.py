@@ -30,7 +30,10 @@ class PageChoices:
     estimator  the named estimator, if several have the settings
     stage      the stage that is open on the path, '' for none
     kind       the numbers that the sandbox shows, '' until they are chosen
-    challenge  the number of the challenge that is shown
+    challenge  the number of the challenge that is shown; None for the first that is
+               not solved
+    judged     what the batch last missed to solve it; '' for nothing
+    guess      what was said of the batch on the board, if it is not the case's own
     opened     the part at the page's end that is open, '' for none
     visited    the tokens that were selected: (row, token)
     """
@@ -38,7 +41,9 @@ class PageChoices:
     estimator: str = ""
     stage: str = ""
     kind: str = ""
-    challenge: int = 0
+    challenge: int | None = None
+    judged: str = ""
+    guess: "Guess | None" = None
     opened: str = ""
     visited: set[tuple[int, int]] = field(default_factory=set)
 
@@ -51,6 +56,7 @@ class Draft(draft.Draft[C]):
     page: PageChoices = field(default_factory=PageChoices)
     channel: Channel = field(default_factory=Channel)
     _last: tuple[State | None, Comparison | None, str] = (None, None, "")
+    _base: tuple[State | None, Comparison | None] = (None, None)
 
     @property
     def swap(self) -> Swap:
@@ -85,6 +91,21 @@ class Draft(draft.Draft[C]):
     def original(self) -> Comparison:
         """Both engines on the case's own batch."""
         return _as_it_came(self.scenario, self.state.bugs)
+
+    @property
+    def before(self) -> Comparison:
+        """Both engines on the batch without the learner's edits."""
+        base = self.base
+        if base.same_batch(self.origin):
+            return self.original
+        if self._base[0] is not base:
+            self._base = base, compared(base)
+        return self._base[1] or self.original
+
+    @property
+    def own(self) -> bool:
+        """The batch came from elsewhere: what is said of the case's is not about it."""
+        return self.state.opened is not None
 
     @property
     def shown_row(self) -> int:

@@ -89,7 +89,7 @@ def workings(draft: Draft) -> None:
     """The selected row's formula with its numbers, or the selected token's; what
     differs is bold."""
     row, names, html = draft.shown_row, draft.scenario.engine_names, ""
-    whose = " of your edited batch" if draft.edited else ""
+    whose = " of your edited batch" if draft.moved else ""
     both, what, lines = draft.comparison, f"Row {row}", []
     if draft.scenario.lines == "row":
         lines = worked(both, row)

@@ -85,6 +85,7 @@ export class Board {
     /** @type {number | undefined} */
     this.calm = undefined;
     this.width = 0; // to ask for it at each drawing would lay the page out
+    this.brings = false; // the row in question is to be in sight once it is drawn
 
     style(root);
     this.legend = new Legend();
@@ -186,11 +187,21 @@ export class Board {
     restored(data, (edit) => this.put(edit));
     const revealed = before?.covered && !data.covered && !other;
     if (other || (data.edited && this.reveal.playing)) this.reveal.finish();
-    if (revealed && data.box) this.reveal.play();
+    if (revealed && data.box) {
+      this.reveal.play();
+      this.bring();
+    }
     // What a run of the page sends does not disturb the reveal.
     if (this.reveal.playing) return;
     this.render(other ? 0 : this.busy ? FOLLOW : STEP);
     if (revealed) this.box.focus();
+    if (revealed || (other && data.covered)) this.brings = true;
+  }
+
+  /** The row in question is in sight, beside the question or the verdict. */
+  bring() {
+    const row = this.data.box && this.rows.element(this.asked);
+    row?.scrollIntoView({ block: "nearest", behavior: "instant" });
   }
 
   /** What follows from the data alone. */
@@ -253,6 +264,11 @@ export class Board {
   /** The act of the last edit has ended. */
   finish() {
     this.outbox.finish();
+  }
+
+  /** A hand rests in the middle of an act. */
+  pauses() {
+    this.outbox.pauses();
   }
 
   /** The server has heard everything. */
@@ -490,6 +506,8 @@ export class Board {
     this.foot.render();
     this.challenge.render();
     this.path.render();
+    if (this.brings) this.bring();
+    this.brings = false;
   }
 
   get long() {
@@ -519,7 +537,7 @@ export class Board {
     this.panels = data.panels.map((panel, i) => {
       const { wide } = this.reveal;
       const reach = panel.reach[wide ? 1 : 0];
-      const unit = wide ? panel.unit : null;
+      const unit = panel.unit[wide ? 1 : 0];
       return this.axis(`panel ${i}`, { low: -reach, high: reach, unit });
     });
   }

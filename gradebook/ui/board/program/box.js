@@ -1,6 +1,9 @@
 // The box of a bug's page: the question with its choices, and after the answer
 // the verdict. Its place and size do not depend on which of them it shows. Who
 // leads a room has no vote, and only reads the choices.
+//
+// The large numbers are those of the board, at each edit: of the row in question, or
+// of the selected one where there is none. The report's stand small beside them.
 
 import { button, html, prose, set } from "./dom.js";
 import { sign } from "./legend.js";
@@ -10,7 +13,11 @@ import { signed } from "./scale.js";
 
 /** @import { Board } from "./board.js" */
 /** @import { Guess } from "./guess.js" */
-/** @import { Question, Verdict } from "./types.js" */
+/** @import { Own, Question, Verdict } from "./types.js" */
+
+const LONG = [14, 20]; // letters of both numbers from which they are smaller, and small
+const MANY = 190; // letters from which a question is smaller
+const BACK = "Back to the report\u2019s batch";
 
 export class Box {
   /**
@@ -25,8 +32,22 @@ export class Box {
     this.sheet = html("div", { class: "in-sheet" });
     this.whole.append(this.inside, this.sheet);
     this.hint = html("p", { class: "hint" });
-    this.about = html("span", { class: "about" });
-    this.number = html("span", { class: "figure" });
+    this.about = html("b", { class: "about" });
+    this.numbers = [html("span", { class: "figure" }), html("span", { class: "figure" })];
+    this.place = html("b");
+    this.report = html("span");
+    this.beside = html("span", { class: "beside" }, this.place, this.report);
+    const arrow = { class: "arrow", "aria-label": "becomes", role: "img", text: "\u2192" };
+    this.figures = html(
+      "p",
+      {},
+      sign("correct"),
+      this.numbers[0],
+      html("span", arrow),
+      sign("faulty"),
+      this.numbers[1],
+      this.beside,
+    );
     /** @type {HTMLButtonElement[]} */
     this.buttons = [];
     this.show = button({ class: "show" }, () => board.answer(guess));
@@ -37,10 +58,11 @@ export class Box {
       this.away = /** @type {CustomEvent} */ (event).detail;
       if (board.known) this.render();
     });
+    // Once the board is out of sight, so is most of the sheet of a phone.
     const shrink = () => {
-      const verdict = this.board.data?.box?.verdict;
-      const scrolled = document.querySelector(".stMain")?.scrollTop ?? scrollY;
-      this.whole.classList.toggle("small", Boolean(verdict) && scrolled > 220);
+      const { known, frame } = this.board;
+      const isPast = frame.getBoundingClientRect().bottom < innerHeight / 4;
+      this.whole.classList.toggle("small", known?.covered === false && isPast);
     };
     document.addEventListener("scroll", shrink, { capture: true, passive: true });
   }
@@ -51,17 +73,16 @@ export class Box {
     this.whole.hidden = !box;
     if (!box) return;
     // A verdict scrolls in the sheet of a phone: by the keyboard too.
-    set(this.inside, { tabindex: layout.narrow && box.verdict ? 0 : null });
-    const now = [data.epoch, box.question, box.label, box.skip, box.verdict];
+    set(this.inside, { tabindex: layout.narrow && !data.covered ? 0 : null });
+    const { question, label, skip, verdict, own } = box;
+    const now = [data.epoch, data.covered, question, label, skip, verdict, own];
     if (!alike(this.drawn, now)) {
-      const parts = box.verdict ? this.verdict(box, box.verdict) : this.question(box);
-      this.inside.replaceChildren(...parts);
+      this.inside.replaceChildren(...this.parts(box));
       if (this.drawn) this.inside.scrollTop = 0;
       this.drawn = now;
     }
-    if (box.verdict) {
-      const edited = "This is about the original batch.";
-      this.about.textContent = data.edited ? edited : "";
+    if (!data.covered) {
+      this.follow(box);
       return;
     }
     this.hint.textContent = this.help(box);
@@ -74,10 +95,56 @@ export class Box {
   }
 
   /** @param {Question} box */
+  parts(box) {
+    if (this.board.data.covered) return this.question(box);
+    if (box.own) return this.ofOwn(box, box.own);
+    return box.verdict ? this.verdict(box, box.verdict) : [];
+  }
+
+  /** The line that the large numbers are about. */
+  get line() {
+    const { asked, selected, data } = this.board;
+    return asked < 0 || data.box?.own ? selected : asked;
+  }
+
+  /**
+   * The numbers are those of the board.
+   * @param {Question} box
+   */
+  follow({ verdict }) {
+    const { data, lines, reveal } = this.board;
+    const { row, first } = lines[this.line] ?? { row: 0, first: null };
+    const texts = this.texts();
+    const token = first === null ? "" : `, token ${data.tokenNames?.[this.line]}`;
+    const letters = texts.join("").length;
+    set(this.figures, {
+      class: [
+        "figures",
+        letters > LONG[0] && "long",
+        letters > LONG[1] && "longer",
+        data.stale && "old",
+      ],
+    });
+    set(this.numbers[0], { text: texts[0] });
+    if (!reveal.playing) set(this.numbers[1], { text: texts[1] });
+    set(this.place, { text: `row ${row}${token}` });
+    const report = verdict && data.edited ? `report: ${verdict.text.join(" \u2192 ")}` : "";
+    set(this.report, { text: report });
+    set(this.about, { text: verdict && data.edited ? "In the report: " : "" });
+  }
+
+  /** Both engines' numbers, as text. */
+  texts() {
+    const { panels, numbers } = this.board.data;
+    return [0, 1].map((engine) => panels[numbers].text[engine]?.[this.line] ?? "");
+  }
+
+  /** @param {Question} box */
   question(box) {
     const { board } = this;
     const does = html("p", { class: "mechanism" }, ...prose(box.mechanism));
-    const title = html("h2", { class: "question" }, ...prose(box.question));
+    const look = { class: ["question", box.question.length > MANY && "long"] };
+    const title = html("h2", look, ...prose(box.question));
     const asked = html("div", {}, does, title, this.hint);
     if (!box.label) {
       const texts = box.choices.map(({ text }) => html("li", {}, ...prose(text)));
@@ -101,56 +168,69 @@ export class Box {
   }
 
   /** @param {Question} box */
-  help({ label, choices, row, token }) {
+  help({ label, choices, row, token, own }) {
     const { edited, names } = this.board.data;
-    const about = edited ? "The question is about the original batch. " : "";
+    const original = edited ? "The question is about the original batch. " : "";
+    const about = own ? `${own.source} ` : original;
     const where = typeof token === "number" ? `token ${token} of row ${row}` : `row ${row}`;
     const drag = !label
       ? "The learners vote, and you reveal."
-      : choices[0].place === null
+      : (choices[0]?.place ?? null) === null
         ? "Choose an answer."
         : `Drag the empty diamond on ${where} to your guess, or choose an answer.`;
     return `${about}${drag} Blue dot: ${names[0]}.`;
   }
 
   /**
-   * @param {Question} box
-   * @param {Verdict} verdict
+   * The numbers with a sentence below them, and a text beside them.
+   * @param {boolean | null} right  whether the guess was; null for none
+   * @param {(Node | string)[]} sentence
+   * @param {HTMLElement[]} story
    */
-  verdict(box, { text, right, said, why, rule }) {
-    const { guess } = box;
-    set(this.number, { text: text[1] });
-    const mark = guess === null ? "" : right ? "\u2713 " : "\u2715 ";
-    const looks = guess === null ? "skipped" : right ? "right" : "wrong";
-    const arrow = { class: "arrow", "aria-label": "becomes", role: "img", text: "\u2192" };
+  told(right, sentence, story) {
+    const mark = right === null ? "" : right ? "\u2713 " : "\u2715 ";
+    const looks = right === null ? "skipped" : right ? "right" : "wrong";
     return [
       html(
         "div",
         { tabindex: -1, class: "heir" },
-        html(
-          "p",
-          { class: "figures" },
-          sign("correct"),
-          html("span", { class: "figure", text: text[0] }),
-          html("span", arrow),
-          sign("faulty"),
-          this.number,
-        ),
+        this.figures,
         html(
           "p",
           { class: `sentence words ${looks}` },
           html("b", { class: "mark", text: mark }),
-          ...prose(`${this.placed(box)}${said} `),
-          this.about,
+          ...sentence,
         ),
       ),
-      html(
-        "div",
-        { class: "story words" },
-        html("p", {}, ...prose(why)),
-        html("p", {}, html("b", { text: "The rule. " }), ...prose(rule)),
-      ),
+      html("div", { class: "story words" }, ...story),
     ];
+  }
+
+  /**
+   * @param {Question} box
+   * @param {Verdict} verdict
+   */
+  verdict(box, { right, said, why, rule }) {
+    return this.told(
+      box.guess === null ? null : right,
+      [this.about, ...prose(`${this.placed(box)}${said}`)],
+      [html("p", {}, ...prose(why)), ruled(rule)],
+    );
+  }
+
+  /**
+   * Of a batch that is not the case's own.
+   * @param {Question} box
+   * @param {Own} own
+   */
+  ofOwn(box, { source, rule, said, chosen, right }) {
+    const back = button({ class: "link", text: BACK }, () => this.board.put({ do: "reset" }));
+    const guess = chosen ? `You said: ${chosen}. ` : "";
+    return this.told(right ?? null, prose(`${guess}${said ?? ""}`), [
+      html("p", { class: "quiet source" }, ...prose(`${source} `), back),
+      html("p", {}, ...prose(box.mechanism)),
+      ruled(rule),
+    ]);
   }
 
   /**
@@ -169,16 +249,15 @@ export class Box {
    * @param {number} share
    */
   count(share) {
-    const verdict = this.board.data.box?.verdict;
-    if (!verdict) return;
-    const { text, values } = verdict;
-    const [from, to] = values;
-    if (share >= 1 || from === null || to === null || still.matches) {
-      this.number.textContent = text[1];
+    const { panels, numbers } = this.board.data;
+    const [from, to] = [0, 1].map((engine) => panels[numbers].engines[engine]?.[this.line]);
+    const text = this.texts()[1];
+    if (share >= 1 || typeof from !== "number" || typeof to !== "number" || still.matches) {
+      this.numbers[1].textContent = text;
       return;
     }
-    const digits = text[1].split(".")[1]?.length ?? 0;
-    this.number.textContent = signed(from + (to - from) * share, digits);
+    const digits = text.split(".")[1]?.length ?? 0;
+    this.numbers[1].textContent = signed(from + (to - from) * share, digits);
   }
 
   /** The verdict gets the focus. */
@@ -187,3 +266,6 @@ export class Box {
     heir?.focus({ preventScroll: true });
   }
 }
+
+/** @param {string} rule */
+const ruled = (rule) => html("p", {}, html("b", { text: "The rule. " }), ...prose(rule));

@@ -67,7 +67,8 @@ export class ChallengeLine {
 
   /** @param {Challenge} challenge */
   now(challenge) {
-    const { at, count, goal, allowed, hint, insight, solved, shown, live, missing } = challenge;
+    const { at, count, done, goal, allowed, hint } = challenge;
+    const { insight, solved, shown, live, missing } = challenge;
     const { board } = this;
     /** @param {string} act */
     const put = (act) => () => {
@@ -90,9 +91,18 @@ export class ChallengeLine {
     if (hinted)
       links.push(link("Show a solution", put("solution"), "Undo brings your batch back."));
     else if (!solved) links.push(link("Hint", hints));
-    if (count > 1 && (solved || hinted)) links.push(link("Next", put("next")));
-    const state = solved ? (shown ? "shown" : "\u2713 solved") : "not yet";
-    const words = solved && insight ? insight : hinted ? hint || allowed : goal;
+    if (count > 1 && (solved || hinted || done[at])) links.push(link("Next", put("next")));
+    const state = solved
+      ? shown
+        ? "shown"
+        : "\u2713 solved"
+      : done[at]
+        ? "\u2713 solved before"
+        : "not yet";
+    const words = prose(solved && insight ? insight : goal);
+    if (hinted) words.push(" ", html("span", { class: "hinted" }, ...prose(hint || allowed)));
+    const past = done.filter(Boolean).length;
+    const number = `Challenge ${at + 1} of ${count}`;
     const pill = html("span", {
       class: `pill${solved ? (shown ? " shown" : " solved") : ""}`,
       role: "status",
@@ -100,8 +110,8 @@ export class ChallengeLine {
       text: live ? `${state} \u00b7 ${live}` : state,
     });
     return [
-      html("span", { class: "quiet", text: `Challenge ${at + 1} of ${count}` }),
-      html("p", { class: "goal", title: allowed }, ...prose(words)),
+      html("span", { class: "quiet", text: past ? `${number}, ${past} solved` : number }),
+      html("p", { class: ["goal", hinted && "with-hint"], title: allowed }, ...words),
       pill,
       ...links,
     ];

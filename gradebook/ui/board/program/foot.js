@@ -22,6 +22,7 @@ export class Foot {
     this.lines = lines;
     this.summary = html("p", { class: "summary", "aria-live": "polite" });
     this.notes = html("p", { class: "notes", role: "alert", hidden: true });
+    this.source = html("p", { class: "quiet source", hidden: true });
     this.panel = html("div", { class: "panel", role: "group" });
     this.words = html("p", { class: "row-words" });
     this.tools = html("div", { class: "tools", role: "toolbar", "aria-label": "Edit the batch" });
@@ -32,7 +33,7 @@ export class Foot {
     /** @type {unknown} */
     this.drawn = null; // what the panel shows
     board.bar.append(this.tools);
-    board.below.append(this.summary, this.notes, this.panel, this.block);
+    board.below.append(this.source, this.summary, this.notes, this.panel, this.block);
     this.tools.append(
       this.tool("Undo", "Ctrl+Z", () => board.put({ do: "undo" })),
       this.tool("Redo", "Ctrl+Shift+Z", () => board.put({ do: "redo" })),
@@ -103,8 +104,10 @@ export class Foot {
       ? `${data.stale} The grey marks show the last batch that could be computed.`
       : data.summary;
     set(this.summary, { text: words, class: data.stale ? "summary wrong" : "summary" });
-    const notes = data.notes.join(" ");
+    const notes = [...data.notes, data.overflow].filter(Boolean).join(" ");
     set(this.notes, { text: notes, hidden: !notes });
+    const source = data.box?.own ? "" : data.source;
+    set(this.source, { text: source, hidden: !source });
     this.selected();
     const [at, count] = data.history;
     const rows = data.rows.length;

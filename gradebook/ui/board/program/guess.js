@@ -8,6 +8,7 @@ import { BIG } from "./marks.js";
 import { signed } from "./scale.js";
 
 /** @import { Board } from "./board.js" */
+/** @import { Choice } from "./types.js" */
 
 const STICKY = 7; // pixels around 0 and the blue dot within which the guess is there
 
@@ -63,7 +64,10 @@ export class Guess {
   put(value) {
     /** @param {[number | null, number | null]} region */
     const inside = ([low, high]) => value >= (low ?? -Infinity) && value <= (high ?? Infinity);
-    const far = this.choices.map(({ place }) => Math.abs((place ?? Infinity) - value));
+    const at = this.axis.at(value);
+    const far = this.choices.map(({ place }) =>
+      place === null ? Infinity : Math.abs(this.axis.at(place) - at),
+    );
     const held = this.choices.findIndex(({ region }) => region && inside(region));
     this.place = value;
     this.choice = held >= 0 ? held : far.indexOf(Math.min(...far));
@@ -87,9 +91,12 @@ export class Guess {
     const step = STEPS[event.key];
     if (!step) return;
     event.preventDefault();
-    const grain = this.board.reachBefore / (event.shiftKey ? 4 : 40);
-    const limit = this.beyond;
-    const next = Math.round(this.value / grain + step) * grain;
+    const { axis, beyond: limit } = this;
+    const pixels = ((axis.right - axis.left) / 80) * (event.shiftKey ? 10 : 1);
+    const grain = axis.unit ? 0 : this.board.reachBefore / (event.shiftKey ? 4 : 40);
+    const next = grain
+      ? Math.round(this.value / grain + step) * grain
+      : axis.snapped(axis.at(this.value) + step * pixels);
     this.put(Math.min(Math.max(next, -limit), limit));
   }
 
@@ -124,8 +131,10 @@ export class Guess {
   render() {
     const { data, layout, shown, asked } = this.board;
     const { box } = data;
-    const asks = Boolean(box?.label && !box.verdict && box.choices[0].place !== null);
-    const known = Boolean(box?.verdict && box.place !== null);
+    const asks = Boolean(box?.label && data.covered && hasPlace(box.choices[0]));
+    // What was said of the report's batch is not about an edited one.
+    const edited = data.edited && !box?.own;
+    const known = Boolean(box && !data.covered && box.place !== null && !edited);
     const here = (asks || known) && asked >= shown[0] && asked < shown[1];
     set(this.layer, {
       class: `guess${known ? " known" : ""}`,
@@ -188,3 +197,6 @@ export class Guess {
     return signed(value, reach < 0.5 ? 4 : 2);
   }
 }
+
+/** @param {Choice | undefined} choice */
+const hasPlace = (choice) => typeof choice?.place === "number";

@@ -91,7 +91,8 @@ export class Head {
   widened(panel) {
     const { data } = this.board;
     const [before, now] = data.panels[panel].reach;
-    if (!data.box?.verdict || data.edited || before === now) return "";
+    const answered = data.box && !data.covered;
+    if (!answered || data.edited || before === now) return "";
     return `\u00b7 axis widened, \u00b1${before} \u2192 \u00b1${now}`;
   }
 

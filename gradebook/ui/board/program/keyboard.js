@@ -3,8 +3,9 @@
 // On a handle: arrows move the value, with Shift by ten times as much,
 // Home and End go to the axis' ends, Page Up and Page Down to another line.
 // In a cell: Enter and the vertical arrows go to another line, Escape brings
-// back what stood there. Anywhere: Ctrl+Z and Ctrl+Shift+Z, Alt with a
-// vertical arrow moves the row, Ctrl+D duplicates it.
+// back what stood there. Anywhere: Ctrl+Z and Ctrl+Shift+Z take back the last edit
+// of the board, and what is being typed in a cell is one; Alt with a vertical arrow
+// moves the row, Ctrl+D duplicates it.
 
 import { STEPS } from "./drag.js";
 import { round } from "./scale.js";
@@ -54,7 +55,7 @@ export function keyboard(board) {
 
 /**
  * Keys that act on the selected row or the history, wherever the focus is
- * in the board. A text field keeps its own undo.
+ * in the board. Only the field for a block of rows keeps an undo of its own.
  * @param {Board} board
  * @param {KeyboardEvent} event
  * @param {Element} target
@@ -66,9 +67,17 @@ function command(board, event, target) {
   const last = board.data.rows.length - 1;
   /** @type {Edit | null} */
   let edit = null;
-  if (control && key.toLowerCase() === "z" && !target.matches("input[type=text], textarea"))
+  if (control && key.toLowerCase() === "z" && !target.matches("textarea")) {
+    const cell = target instanceof HTMLInputElement ? target : null;
+    if (cell) board.leave(cell);
+    // Text that was refused has changed nothing: its field gets back what holds.
+    const refused = cell?.getAttribute("aria-invalid") === "true";
+    if (refused && !shiftKey && board.restore(cell)) {
+      event.preventDefault();
+      return true;
+    }
     edit = { do: shiftKey ? "redo" : "undo" };
-  else if (control && key.toLowerCase() === "d") edit = { do: "add", row };
+  } else if (control && key.toLowerCase() === "d") edit = { do: "add", row };
   else if (altKey && key === "ArrowUp" && row > 0) edit = { do: "move", row, to: row - 1 };
   else if (altKey && key === "ArrowDown" && row < last) edit = { do: "move", row, to: row + 1 };
   if (!edit || board.data.fixed) return false;

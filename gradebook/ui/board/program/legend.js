@@ -88,7 +88,7 @@ function found(data, layout, times) {
   /** @type {Entry[]} */
   const shown = [["correct", correct]];
   if (!data.covered) shown.push(["faulty", faulty]);
-  else if (data.box?.label && data.box.choices[0].place !== null)
+  else if (data.box?.label && typeof data.box.choices[0]?.place === "number")
     shown.push(["guess", "your guess"]);
   if (data.legend && !layout.plain) shown.push(...data.legend);
   const grouped = !data.lines && causes.some((c) => c.at.some((x) => x !== null));

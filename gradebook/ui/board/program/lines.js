@@ -12,7 +12,7 @@ import { span } from "./layout.js";
 
 /** @type {Record<string, string>} */
 const KINDS = { row: "index", "handle axis": "handle-axis" };
-const PAUSE = 500; // ms without a key after which typing counts as done
+const PAUSE = 500; // ms without a key after which the rest of the page follows
 
 /**
  * @typedef {object} State  what decides how a line looks, its handle aside
@@ -61,7 +61,7 @@ export class Lines {
     this.board = board;
     /** @type {Map<number, Line>} */
     this.all = new Map();
-    /** @type {{input: HTMLInputElement, gesture: number, open: boolean} | null} */
+    /** @type {{input: HTMLInputElement, gesture: number} | null} */
     this.cell = null; // the cell being typed in
     /** @type {number | undefined} */
     this.pause = undefined;
@@ -134,6 +134,14 @@ export class Lines {
     const input = /** @type {HTMLInputElement | null} */ (line.find(`[data-column=${column}]`));
     if (input && parsed(input.value) !== value) input.value = minus(short(value));
     this.draw(line, number);
+  }
+
+  /**
+   * The element of a line, where it is drawn.
+   * @param {number} number
+   */
+  element(number) {
+    return this.all.get(number)?.element;
   }
 
   /**
@@ -450,7 +458,8 @@ export class Lines {
    * @param {HTMLInputElement} input
    */
   restore(input) {
-    const before = this.came.get(input);
+    const refused = input.getAttribute("aria-invalid") === "true";
+    const before = refused ? this.holding(input) : this.came.get(input);
     if (before === undefined) return false;
     if (input.value !== before) {
       input.value = before;
@@ -461,16 +470,27 @@ export class Lines {
     return true;
   }
 
+  /**
+   * The text of what holds, where the server refused what is in the field.
+   * @param {HTMLInputElement} input
+   */
+  holding(input) {
+    const { data, lines } = this.board;
+    const { column, row, token, line } = input.dataset;
+    const i = data.columns.findIndex((c) => c.name === column);
+    if (i < 0) return undefined;
+    if (token === undefined) return minus(String(data.rows[Number(row)][i]));
+    const value = lines[Number(line)] && data.handles.values[Number(line)];
+    return typeof value === "number" ? minus(short(value)) : undefined;
+  }
+
   /** @param {HTMLInputElement} input */
   typed(input) {
     if (!input.matches("[type=text][data-column]")) return;
-    if (this.cell?.input !== input || !this.cell.open) {
-      const gesture = this.board.newGesture();
-      this.cell = { input, gesture, open: true };
-    }
+    if (this.cell?.input !== input) this.cell = { input, gesture: this.board.newGesture() };
     this.send(input);
     clearTimeout(this.pause);
-    this.pause = setTimeout(() => this.done(input), PAUSE);
+    this.pause = setTimeout(() => this.board.pauses(), PAUSE);
   }
 
   /**
@@ -478,7 +498,7 @@ export class Lines {
    * @param {HTMLInputElement} input
    */
   types(input) {
-    return this.cell?.input === input && this.cell.open;
+    return this.cell?.input === input;
   }
 
   /** @param {HTMLInputElement} input */
@@ -499,21 +519,14 @@ export class Lines {
   }
 
   /**
-   * Typing paused or ended: one step of undo ends here.
+   * Typing in the cell has ended: one edit, and one step of undo.
    * @param {HTMLInputElement} input
    */
-  done(input) {
-    clearTimeout(this.pause);
-    if (this.cell?.input !== input || !this.cell.open) return;
-    this.cell.open = false;
-    this.board.finish();
-  }
-
-  /** @param {HTMLInputElement} input */
   left(input) {
     if (this.cell?.input !== input) return;
-    this.done(input);
+    clearTimeout(this.pause);
     this.cell = null;
+    this.board.finish();
   }
 }
 

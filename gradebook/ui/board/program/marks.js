@@ -126,9 +126,11 @@ export class Marks {
   ring(panel, p, line, correct, y) {
     const { data, layout, asked, panels } = this.board;
     const [before, now] = panel.reach;
-    const here = data.box?.verdict && asked === line && p === data.numbers;
+    const answered = data.box && !data.covered;
+    const here = answered && asked === line && p === data.numbers;
     if (!here || !this.reveal.wide || now === before || data.edited) return;
-    const old = new Axis({ low: -before, high: before, unit: null }, ends(layout, `panel ${p}`));
+    const spec = { low: -before, high: before, unit: panel.unit[0] };
+    const old = new Axis(spec, ends(layout, `panel ${p}`));
     if (Math.abs(old.at(correct) - panels[p].at(correct)) < 3) return;
     const ring = this.ghosts.get("ring", () => svg("circle", { r: 7, class: "ring" }));
     set(ring, { cx: old.at(correct), cy: y });

@@ -5,8 +5,9 @@
 // One message is on its way at a time; the newest values follow it.
 //
 // Edits with one gesture (a drag, typing in a cell) are one act, which ends
-// with `finish`; an edit without a gesture is an act by itself. When the
-// server has answered a finished act, the rest of the page hears of it.
+// with `finish`: it commits the last of them. An edit without a gesture is an act
+// by itself. When the server has answered a finished act, the rest of the page
+// hears of it; where somebody pauses in a gesture, the rest follows too.
 
 /** @import { Edit, Message } from "./types.js" */
 
@@ -34,6 +35,7 @@ export class Outbox {
     this.last = 0; // number of the last edit
     this.busy = false; // a message is on its way
     this.finished = 0; // number of the last edit of a finished act
+    this.open = false; // the last edit belongs to a gesture that goes on
     this.told = 0; // what the rest of the page has heard of
     this.gesture = Date.now(); // another number than before a reload
     this.left = 0; // when the last message left
@@ -60,7 +62,7 @@ export class Outbox {
       this.last = this.sent = this.finished = this.told = ack;
       this.busy = this.away = false;
       for (const edit of again) this.put(edit);
-      this.finished = this.last;
+      if (again.length) this.finish();
     }
     this.last = Math.max(this.last, ack);
     this.waiting = this.waiting.filter((edit) => edit.n > ack);
@@ -81,14 +83,33 @@ export class Outbox {
     const before = this.waiting.at(-1);
     if (before && before.n > this.sent && replaces(edit, before)) this.waiting.pop();
     this.waiting.push({ ...edit, n: this.last });
+    if (edit.do !== "select") this.open = edit.gesture !== undefined;
     if (edit.gesture === undefined) this.finished = this.last;
     this.next();
   }
 
   /** The act of the last edit has ended. */
   finish() {
+    if (this.open) this.commit();
+    this.pauses();
+  }
+
+  /** Nothing comes for a while: the rest of the page follows. */
+  pauses() {
     this.finished = this.last;
     this.next();
+  }
+
+  /** The last edit of the gesture says so, or where it was sent another one does. */
+  commit() {
+    this.open = false;
+    const last = this.waiting.at(-1);
+    if (last && last.n > this.sent && last.gesture !== undefined && last.do !== "select") {
+      last.commit = true;
+      return;
+    }
+    this.last += 1;
+    this.waiting.push({ do: "commit", n: this.last });
   }
 
   next() {
@@ -182,7 +203,7 @@ export class Outbox {
 }
 
 // After any other edit a row's number may mean another row.
-const STEADY = new Set(["cell", "tokens", "mask", "select", "stage"]);
+const STEADY = new Set(["cell", "tokens", "mask", "select", "stage", "commit"]);
 
 /**
  * @param {Edit} edit

@@ -46,7 +46,7 @@
  * @property {number[]} flips
  * @property {Value[][]} [ghosts]
  * @property {[number, number]} reach  before the answer, and now
- * @property {Value} unit
+ * @property {[Value, Value]} unit  where it is symlog; before the answer, and now
  *
  * @typedef {object} Cause  what one engine compares, line by line
  * @property {number[]} group
@@ -68,10 +68,17 @@
  * @property {string} why
  * @property {string} rule
  *
+ * @typedef {object} Own  about a batch that is not the case's own
+ * @property {string} source  where it came from
+ * @property {string} rule
+ * @property {string} [said]  what the engines do to it; after the answer
+ * @property {string} [chosen]  what the reader said of it
+ * @property {boolean} [right]
+ *
  * @typedef {object} Question  the box
  * @property {string} mechanism  what the faulty engine does
  * @property {string} question
- * @property {number} row  the row in question
+ * @property {number} row  the row in question, where it is now; -1 for a removed one
  * @property {number | null} [token]
  * @property {Choice[]} choices
  * @property {string} [label]
@@ -81,10 +88,12 @@
  * @property {number | null} guess
  * @property {Value} place
  * @property {Verdict} [verdict]
+ * @property {Own} [own]
  *
  * @typedef {object} Challenge
  * @property {number} at
  * @property {number} count
+ * @property {boolean[]} done  those that were solved before
  * @property {string} goal
  * @property {string} allowed
  * @property {string} hint
@@ -126,6 +135,11 @@
  * @property {[number, number]} history
  * @property {boolean} edited
  * @property {string[]} notes
+ * @property {string} overflow  which numbers are too large
+ * @property {string} source  where the batch came from
+ * @property {string} long  why the batch makes no link; "" where it makes one
+ * @property {[name: string, value: string, sentence: string] | null} offer  a setting that
+ *   would fit the batch
  * @property {boolean} covered
  * @property {string[]} names
  * @property {string} stale
@@ -167,6 +181,8 @@
  * @property {string} do
  * @property {number} [n]
  * @property {number} [gesture]
+ * @property {boolean} [commit]  the gesture ends with this edit
+ * @property {string} [name]  of a setting
  * @property {number} [row]
  * @property {number | null} [token]
  * @property {number} [to]
