@@ -1,5 +1,7 @@
 """What a learner does: each act, where it cannot be done, and the draft's history."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as some
@@ -295,3 +297,28 @@ def test_every_state_is_a_valid_batch_and_its_link_brings_it_back(name, sent):
         draft.state.batch()
     back = link.decode(link.encode(draft.state, False), default=name)
     assert not back.problem and back.state == draft.state
+
+
+# Gestures, and pieces of a rollout
+
+
+def test_an_edit_of_a_gesture_is_committed_by_its_last_one():
+    draft = Draft(CASE)
+    send(draft, cell("1", gesture=1), cell("10", gesture=1))
+    assert draft.typing
+    send(draft, {**cell("100", gesture=1), "commit": True})
+    assert not draft.typing
+    send(draft, cell("7", gesture=2))
+    assert draft.typing
+    send(draft, {"do": "commit"})
+    assert not draft.typing and rewards(draft) == ["100", "7"]
+
+
+def test_pieces_of_a_rollout_share_its_reward():
+    # Rows 0 and 1 are rollout 0, rows 2 and 3 rollout 1.
+    state = edits.set_cell(start(case("sharded_whitening")), 3, "reward", "2")
+    assert list(state.table["reward"]) == ["1", "1", "2", "2", "-0.5", "-0.75"]
+    # Pieces that have different rewards keep them.
+    apart = state.table.with_cells({(1, "reward"): "5"})
+    state = edits.set_cell(replace(state, table=apart), 0, "reward", "3")
+    assert list(state.table["reward"])[:2] == ["3", "5"]

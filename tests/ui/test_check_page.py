@@ -80,7 +80,7 @@ def test_a_step_opens_on_the_bugs_page_and_says_what_it_is(page):
         page.case = "partial_groups"
         assert len(page.board["rows"]) == 12  # step 4 lost 4 of 16
         said = "These rows are step 4 of the example"
-        assert page.board["notes"][0].startswith(said)
+        assert page.board["source"].startswith(said)
     finally:
         page.go("check")
     # The verdict is still there.
