@@ -7,6 +7,9 @@ from difflib import SequenceMatcher
 from functools import lru_cache
 from typing import NamedTuple, TypeAlias
 
+import torch
+from torch import Tensor
+
 from gradebook.analysis.comparison import Comparison, same, voters
 from gradebook.analysis.laws import listed
 from gradebook.core import formatting
@@ -38,7 +41,7 @@ def worked(comparison: Comparison, row: int) -> list[list[Line]]:
             lines = [_quotient(comparison, trace, row), *_divided(batch, trace, row)]
         second = not bool(same(trace.advantage, trace.standardized)[row])
         if batch.settings.whiten_tokens or second:
-            lines.append(_advantage(comparison, trace, row))
+            lines += _advantage(comparison, trace, row)
         sides.append(lines)
     return sides
 
@@ -153,9 +156,10 @@ def _same_rows(s: Settings) -> bool:
     return BASELINES[s.baseline].compares == SCALES[s.scale].compares
 
 
-def _advantage(comparison: Comparison, trace: Trace, row: int) -> Line:
+def _advantage(comparison: Comparison, trace: Trace, row: int) -> list[Line]:
     """The second step: the straight line (standardized - m) / s of the row's rank, read
-    off its two rows that are farthest apart, if they determine it."""
+    off its two rows that are farthest apart, if they determine it; and from which rows
+    m and s come, if they are a mean and a deviation of a known kind."""
     batch = comparison.batch
     before = _number(comparison, trace, "standardized", row)
     after = _number(comparison, trace, "advantage", row)
@@ -163,14 +167,97 @@ def _advantage(comparison: Comparison, trace: Trace, row: int) -> Line:
     rows &= trace.credited & trace.advantage.isfinite()
     x, y = trace.standardized[rows].double(), trace.advantage[rows].double()
     if not rows[row] or float(y.max() - y.min()) <= 1e-9:
-        return (Part("then "), before, Part(" becomes "), after)
+        return [(Part("then "), before, Part(" becomes "), after)]
     low, high = int(y.argmin()), int(y.argmax())
     s = float((x[high] - x[low]) / (y[high] - y[low]))
     m = float(x[high]) - s * float(y[high])
     if abs(s) < DUST:  # it divides by rounding
         before = Part(signed(float(trace.standardized[row])), before.differs)
     less = f"− {plain(m)}" if m >= 0 else f"− ({plain(m)})"
-    return (Part("then ("), before, Part(f" {less}) / {plain(s)} = "), after)
+    line = (Part("then ("), before, Part(f" {less}) / {plain(s)} = "), after)
+    found = _second(batch, trace, row, m, s)
+    return [line, (Part(found),)] if found else [line]
+
+
+class Weighted(NamedTuple):
+    """A way to take a mean over rows: the rows, how much each counts, and over how many
+    things the sum is divided.
+
+    what  what is counted, in words
+    """
+
+    what: str
+    rows: Tensor
+    weight: Tensor
+    count: float
+
+
+def _ways(batch: Batch, row: int) -> Iterator[Weighted]:
+    """Means that a second step may take, of the step's rows and of the rank's."""
+    step = batch.step_index == batch.step_index[row]
+    rank = step & (batch.rank == batch.rank[row])
+    for rows, where in ((step, "the step"), (rank, f"rank {int(batch.rank[row])}")):
+        cells = int(rows.sum()) * batch.mask.shape[1]
+        for what, weight in (
+            ("unmasked tokens", batch.tokens),
+            ("rows", torch.ones_like(batch.tokens)),
+            ("transitions", batch.steps),
+            ("kept transitions", batch.kept_steps),
+        ):
+            count = float(weight[rows].sum())
+            yield Weighted(f"{what} of {where}", rows, weight, count)
+        yield Weighted(f"tokens and padding of {where}", rows, batch.tokens, cells)
+
+
+def _second(batch: Batch, trace: Trace, row: int, m: float, s: float) -> str:
+    """The mean m and the deviation s taken apart, in words; '' if no known mean and
+    deviation give them."""
+    for way in _ways(batch, row):
+        rows = way.rows & trace.credited & trace.standardized.isfinite()
+        x, n = trace.standardized[rows].double(), way.weight[rows].double()
+        if not way.count or abs(float((n * x).sum()) / way.count - m) > NEAR:
+            continue
+        for spread, under in _spreads(way, x, n, m):
+            if abs(spread - s) < NEAR:
+                return (
+                    f"{_mean_in_words(way, x, n, m)}; {plain(s)} is the deviation about"
+                    f" it, √(sum of squares / {short(under)})"
+                )
+    return ""
+
+
+NEAR = 2e-4
+"""How far a mean or a deviation that is read off may be from the one worked out."""
+
+
+def _spreads(
+    way: Weighted, x: Tensor, n: Tensor, m: float
+) -> Iterator[tuple[float, float]]:
+    """Deviations about m, and what each divides the sum of squares by: with and without
+    the cells of padding, which hold 0, and with ddof 0 and 1."""
+    squares, size = float((n * (x - m) ** 2).sum()), float(n.sum())
+    padding = (way.count - size) * m * m
+    for total in (squares + padding, squares):
+        for under in (way.count, way.count - 1, size, size - 1):
+            if under > 0:
+                yield (total / under) ** 0.5, under
+
+
+def _mean_in_words(way: Weighted, x: Tensor, n: Tensor, m: float) -> str:
+    """'0.625 is the mean over the 16 unmasked tokens of rank 1:
+    (8 × 1 + 8 × 0.25) / 16'; equal numbers are one term."""
+    sizes: dict[str, float] = {}
+    for value, size in zip(x.tolist(), n.tolist()):
+        text = short(settled(value), 4)
+        text = f"({text})" if value < 0 else text
+        sizes[text] = sizes.get(text, 0.0) + size
+    terms = [f"{short(size)} × {text}" for text, size in sizes.items() if size]
+    count = short(way.count)
+    worked = f": ({' + '.join(terms)}) / {count}" if len(terms) <= MOST_TERMS else ""
+    return f"{plain(m)} is the mean over the {count} {way.what}{worked}"
+
+
+MOST_TERMS = 6
 
 
 # Two functions as they are in their files, line beside line

@@ -10,7 +10,7 @@ from typing import Any
 from gradebook.cases.schema import check_index
 from gradebook.cases.state import State
 from gradebook.cases.table import LISTS, WIDEST, Table
-from gradebook.core.columns import as_text, number, parts
+from gradebook.core.columns import COLUMNS, as_text, flags, number, parts
 from gradebook.core.errors import GradebookError, choice, refuse
 from gradebook.core.formatting import counted
 from gradebook.core.settings import read_setting
@@ -110,6 +110,7 @@ def paste(state: State, row: int, column: str, text: str) -> State:
     headers, block = state.table.headers, _block(text)
     first = choice("t1" if column == "mask" else column, headers, "paste")
     headers = headers[headers.index(first) :]
+    block = [_apart(line, headers) for line in block]
     widest = max(map(len, block))
     if widest > len(headers):
         most = f"at most {counted(len(headers), 'cell')} in a line"
@@ -119,13 +120,20 @@ def paste(state: State, row: int, column: str, text: str) -> State:
 
 def replace_rows(state: State, text: str) -> State:
     """Replaces all rows by a block from a spreadsheet. Its first line may name the
-    columns; one column is the rewards. In the other columns a row keeps its cells."""
+    columns, as logs call them; one column is the rewards. In the other columns a row
+    keeps its cells. A mask is one cell, or one for each token; with it, or with lists,
+    the table gets as many tokens as the longest."""
     block, headers = [line for line in _block(text) if line], state.table.headers
-    names = tuple(cell.strip().lower() for cell in block[0])
+    names = _named(block[0])
     if "reward" in names:
         block = block[1:]
     else:
         names = headers[: len(block[0])] if len(block[0]) > 1 else ("reward",)
+        block = [_apart(line, headers) for line in block] if len(names) > 1 else block
+        names = headers[: len(block[0])] if len(names) > 1 else names
+    if {"mask", *LISTS} & {*names} and state.table.width:
+        state, names, block = _as_wide(state, names, block)
+        headers = state.table.headers
     if {*names} - {*headers} or len({*names}) < len(names):
         columns = "each of these columns at most once: " + ", ".join(headers)
         raise GradebookError(key="paste", expected=columns, found=", ".join(names))
@@ -133,6 +141,52 @@ def replace_rows(state: State, text: str) -> State:
         if len(line) != len(names):
             raise refuse(counted(len(names), "cell"), len(line), "paste", row)
     return _laid(state, len(block), 0, names, block)
+
+
+def _named(line: Sequence[str]) -> tuple[str, ...]:
+    """The columns that a first line names; logs have other names for them."""
+    names = [cell.strip().lower() for cell in line]
+    return tuple(ALIASES.get(name, name) for name in names)
+
+
+def _as_wide(
+    state: State, names: Sequence[str], block: list[list[str]]
+) -> tuple[State, tuple[str, ...], list[list[str]]]:
+    """The table with as many tokens as the longest mask or list of the block, and the
+    block with a cell for each token of a mask, masked past a row's end."""
+    rows = [dict(zip(names, line)) for line in block]
+    read = {name: flags if name == "mask" else parts for name in ("mask", *LISTS)}
+    there = [name for name in read if name in names]
+    lists: list[dict[str, list[Any]]] = []
+    for place, row in enumerate(rows):
+        try:
+            lists.append({name: read[name](row.get(name, "")) for name in there})
+        except GradebookError as error:
+            raise error.at(key="mask", row=place) from None
+    width = max((len(cells) for row in lists for cells in row.values()), default=1)
+    if not 1 <= width <= WIDEST:
+        raise refuse(f"1 to {WIDEST} tokens in a row", width, "mask")
+    state = replace(state, table=state.table.resized(width))
+    tokens = [f"t{t + 1}" for t in range(width)]
+    for row, found in zip(rows, lists):
+        mask = found.get("mask", [True] * max(map(len, found.values())))
+        mask += [False] * (width - len(mask))
+        row |= dict(zip(tokens, ("01"[on] for on in mask)))
+        for name in found.keys() - {"mask"}:
+            cells = found[name]
+            row[name] = " ".join([*cells, *["-1"] * (width - len(cells))])
+    wide = (*(name for name in names if name != "mask"), *tokens)
+    return state, wide, [[row.get(name, "") for name in wide] for row in rows]
+
+
+def _apart(line: list[str], headers: Sequence[str]) -> list[str]:
+    """The cells of a line, of which a whole mask is taken apart into its tokens."""
+    cells: list[str] = []
+    for cell in line:
+        header = headers[len(cells)] if len(cells) < len(headers) else ""
+        whole = header == "t1" and len(parts(cell) or "") + len(cell.strip()) > 2
+        cells += ["01"[on] for on in flags(cell)] if whole else [cell]
+    return cells
 
 
 def _laid(
@@ -151,10 +205,28 @@ def _block(text: str) -> list[list[str]]:
     """The lines of a block, cell by cell, without empty lines around them."""
     if not text.strip():
         raise GradebookError(key="paste", expected="a block of cells", found="nothing")
+    text = text.strip("\r\n")
     try:
-        return list(csv.reader(io.StringIO(text.strip("\r\n")), delimiter="\t"))
+        return list(csv.reader(io.StringIO(text), delimiter=_delimiter(text)))
     except csv.Error as error:
         raise refuse("a block of cells", str(error), "paste") from None
+
+
+def _delimiter(text: str) -> str:
+    """What is between the cells: tabs, unless a first line names columns between
+    semicolons or commas, as a CSV file does."""
+    first = text.splitlines()[0]
+    for mark in (";", ","):
+        names = _named(first.split(mark))
+        if "\t" not in first and len(names) > 1 and {*names} <= {*COLUMNS}:
+            return mark
+    return "\t"
+
+
+ALIASES = {
+    alias: name for name, column in reversed(COLUMNS.items()) for alias in column.names
+}
+"""What logs call a column: the column's name; of several, the first of the table."""
 
 
 def set_width(state: State, tokens: int) -> State:

@@ -311,6 +311,19 @@ def flag(cell: Any) -> bool:
     return FLAGS[word]
 
 
+def flags(cell: Any) -> list[bool]:
+    """The flags of a mask that was typed in one cell: '110', '1 1 0' or '[1, 1, 0]'.
+    Raises GradebookError.
+
+    >>> flags("110"), flags("[1, 1, 0]")
+    ([True, True, False], [True, True, False])
+    """
+    pieces = parts(cell)
+    if len(pieces) == 1 and set(pieces[0]) <= {"0", "1"}:
+        pieces = list(pieces[0])
+    return [flag(piece) for piece in pieces]
+
+
 def parts(cell: Cell) -> list[str]:
     """The numbers of a list's cell, as typed: between spaces, semicolons or commas, in
     brackets or without. Between spaces a comma can be a decimal one.
