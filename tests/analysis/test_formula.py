@@ -150,6 +150,21 @@ def test_a_row_without_an_advantage_says_why(name, row, changes, why):
     assert why in line
 
 
+def then(side):
+    return next(line for line in side if line.startswith("then"))
+
+
+def test_the_second_mean_and_deviation_are_worked_out():
+    faulty = sides("sharded_whitening", 3)[1][-1]
+    assert faulty == (
+        "0.625 is the mean over the 16 unmasked tokens of rank 1:"
+        " (8 × 1 + 8 × 0.25) / 16; 0.387 is the deviation about it,"
+        " √(sum of squares / 15)"
+    )
+    assert "(2 × 1 + 10 × (-1)) / 12" in sides("double_normalization", 0)[1][-1]
+    assert "36 tokens and padding" in sides("padded_mean", 3)[1][-1]
+
+
 def test_a_second_normalization_is_another_line():
     # m = -2/3 and s = sqrt(5) / 3 = 0.745 over transitions.
     correct, faulty = sides("double_normalization", 0)
@@ -162,12 +177,12 @@ def test_a_second_normalization_is_another_line():
     # Rows 1 and 2 count, three tokens each: -0.5 and +0.5 of mean 0 and
     # variance 0.25 * 6 / 5 = 0.3; faulty -33.33 and -32.33, so mean -32.83.
     settings = gradebook.ESTIMATORS["reinforce_plus_plus_baseline"]
-    assert [side[-1] for side in sides("rejected_rows", 2, **settings)] == [
+    assert [then(side) for side in sides("rejected_rows", 2, **settings)] == [
         "then (+0.500 - 0.000) / 0.548 = +0.913",
         "then (-32.333 - (-32.833)) / 0.548 = +0.913",
     ]
     # As printed: (-1.39 - 4.86) / 6.35 is -0.984.
-    assert sides("double_normalization-manufactured", 0)[1][-1] == (
+    assert then(sides("double_normalization-manufactured", 0)[1]) == (
         "then (-1.39e-8 - 4.86e-8) / 6.35e-8 = -0.984"
     )
 

@@ -322,3 +322,17 @@ def test_pieces_of_a_rollout_share_its_reward():
     apart = state.table.with_cells({(1, "reward"): "5"})
     state = edits.set_cell(replace(state, table=apart), 0, "reward", "3")
     assert list(state.table["reward"])[:2] == ["3", "5"]
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        "reward\tmask\n1\t110\n0\t1 1 1",
+        'prompt,reward,response_mask\nA,1,"[1, 1, 0]"\nA,0,111',
+        "prompt;reward;mask\nA;1,0;110\nA;0;1 1 1",
+    ],
+)
+def test_a_pasted_mask_is_understood(block):
+    table = edits.replace_rows(start(CASE), block).table
+    assert table["mask"] == ((True, True, False), (True, True, True))
+    assert [float(cell) for cell in table["reward"]] == [1, 0]
