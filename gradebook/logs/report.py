@@ -89,6 +89,8 @@ def text(verdict: Verdict, verbose: bool) -> str:
     lines += worst_lines(verdict, SHORT if verbose else 1)
     lines += [f"{LEARNING} {text}" for text in learning[: None if verbose else 1]]
     lines += sentences(verdict.what_if) if verbose else []
+    if len(verdict.weights) > 1:
+        columns += f"; weights {', '.join(f'{w:g}' for w in verdict.weights)}"
     lines += [f"Columns: {columns}."] if any(verdict.columns.values()) else []
     if verbose:
         lines += [f"Not told apart: {tie}" for tie in verdict.ties.values()]
