@@ -93,7 +93,7 @@ class Signal:
         kinds = {
             "all wrong": int(total["wrong"]),
             "all right": int(total["right"]),
-            "neither": int(total["same"]),
+            "in between": int(total["same"]),
         }
         which = ", ".join(f"{n:,} {kind}" for kind, n in kinds.items() if n)
         which = f" ({which})" if which else ""
@@ -165,8 +165,8 @@ class Function:
 
     @property
     def sentence(self) -> str:
-        """Where it varies and the sum does not; for one that says whether an answer is
-        right, where only others vary. "" for neither."""
+        """In how many prompts this function varies and the sum does not; if it says
+        whether an answer is right, in how many only other functions vary; else ""."""
         if self.alone:
             return (
                 f"`{self.name}` differs in {self.alone:,} of the"
