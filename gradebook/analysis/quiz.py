@@ -17,7 +17,6 @@ from gradebook.core.errors import GradebookError
 from gradebook.core.formatting import same
 
 NOWHERE = "Nowhere: they agree"
-EVERYWHERE = "On every row"
 NO_BUG = "None: these numbers are correct"
 CHECKPOINTS = (3, 5)
 """After so many revealed bugs there is a checkpoint."""
@@ -46,32 +45,36 @@ def differing(both: Comparison) -> list[int]:
 
 
 def where(case: Scenario) -> Question:
-    """Do the engines differ on this batch, and where? The wrong choices are the row
-    in question alone, the other rows, every row and none."""
+    """Do the engines differ on this batch, and where? The wrong choices are every
+    row, none, the row in question alone, and the other rows."""
     both = comparison(case)
-    rows, every = differing(both), [*range(both.batch.rows)]
-    others = [row for row in every if row not in rows]
-    first = others[:1] or rows[:1]
-    sets = [rows, [], every, [case.focus], others, first]
-    texts = [*dict.fromkeys(map(partial(on_rows, count=len(every)), sets))]
+    parts, every, what = differing(both), [*range(both.batch.rows)], "row"
+    if len(every) == 1:  # the tokens of a lone row
+        pushes = trained_with(both, case, faulty=False), trained_with(both, case)
+        parts = (~same(*pushes)[0]).nonzero().flatten().tolist()
+        every, what = both.batch.mask[0].nonzero().flatten().tolist(), "token"
+    others = [part for part in every if part not in parts]
+    sets = [parts, [], every, [case.focus], others, others[:1], every[:1], every[-1:]]
+    named = partial(on, every=every, what=what)
+    texts = [*dict.fromkeys(map(named, sets))]
     right = texts[0]
     shown = sorted(texts[:MOST_CHOICES], key=partial(draw, case.name))
     # The two that every batch has come first and last.
-    shown.sort(key=lambda text: (text != NOWHERE, text == EVERYWHERE))
+    shown.sort(key=lambda text: (text != NOWHERE, text == named(every)))
     return Question(tuple(shown), shown.index(right))
 
 
-def on_rows(rows: Sequence[int], count: int) -> str:
-    """'On rows 2 and 3' of so many rows."""
-    if not rows:
+def on(parts: Sequence[int], every: Sequence[int], what: str) -> str:
+    """'On rows 2 and 3' of every row."""
+    if not parts:
         return NOWHERE
-    if len(rows) == count:
-        return EVERYWHERE
-    if len(rows) == 1:
-        return f"On row {rows[0]} alone"
-    if len(rows) > 2 and rows[-1] - rows[0] == len(rows) - 1:
-        return f"On rows {rows[0]} to {rows[-1]}"
-    return f"On rows {', '.join(map(str, rows[:-1]))} and {rows[-1]}"
+    if len(parts) == len(every):
+        return f"On every {what}"
+    if len(parts) == 1:
+        return f"On {what} {parts[0]} alone"
+    if len(parts) > 2 and parts[-1] - parts[0] == len(parts) - 1:
+        return f"On {what}s {parts[0]} to {parts[-1]}"
+    return f"On {what}s {', '.join(map(str, parts[:-1]))} and {parts[-1]}"
 
 
 def another(bug: str, seen: Sequence[str]) -> Scenario | None:

@@ -64,6 +64,13 @@ OPENED: Key[str] = Key("opened", str)
 """What another page has just opened on a bug's page, until the page has shown it."""
 
 
+READ: Key[dict[str, int]] = Key("read", dict)
+"""By bug, the line that was chosen in its reading exercise."""
+UNNAMED: Key[dict[str, str]] = Key("unnamed", dict)
+"""The batches without a name that are open: by the bug whose challenge was solved, or
+"again" and "checkpoint" at a page's end."""
+
+
 def widget(key: str) -> Any:
     """The value of the widget with this key; None before it was drawn."""
     return st.session_state.get(key)

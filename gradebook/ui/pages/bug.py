@@ -15,7 +15,16 @@ from gradebook.training.transformer.experiments import experimented
 from gradebook.ui import keys
 from gradebook.ui.board import lesson as board_lesson
 from gradebook.ui.board.component import below, board
-from gradebook.ui.parts import address, controls, drafts, report, stages, words
+from gradebook.ui.parts import (
+    address,
+    controls,
+    drafts,
+    family,
+    report,
+    stages,
+    unnamed,
+    words,
+)
 from gradebook.ui.parts.address import bug_files, page_files
 from gradebook.ui.parts.desk import DESK, PAGE, first_place, query_of
 from gradebook.ui.parts.drafts import Draft
@@ -82,6 +91,8 @@ def _story(draft: Draft[Scenario]) -> DeltaGenerator:
         parts = [("### What the faulty engine does\n\n", scenario.mechanism)]
     for head, text in parts:
         left.markdown(head + words.plain(text), help=words.terms(text))
+    with left:
+        family.same_rule(scenario)
     with right:
         report.the_code(draft.swap, load(scenario.bug))
     return left.container()
@@ -111,6 +122,9 @@ def rest(
             if not draft.page.stage:
                 with formulas:
                     stages.workings(draft)
+            if not seat.code():
+                solved = drafts.PROGRESS.get().solved.get(draft.scenario.name)
+                unnamed.transfer(name, bool(solved))
             _more(draft)
         top = keys.OPENED.get()
         keys.OPENED.drop()
@@ -127,6 +141,7 @@ def rest(
 def _more(draft: Draft[Scenario]) -> None:
     """Parts that open in place, one at a time, and the way to the training runs."""
     parts: dict[str, tuple[str, Callable[[], None]]] = {
+        "read": ("Find it in code", partial(family.reading, draft.scenario)),
         "affected": ("Am I affected?", partial(report.affected, draft.scenario)),
         "home": ("Take it home", partial(report.take_home, draft)),
         "deeper": ("Go deeper", partial(stages.deeper, draft)),
@@ -221,9 +236,18 @@ def _end(here: str) -> None:
     label = "Check your own run"
     if following is not None:
         label = f"Next bug: {words.plain(load(following).title)}"
+
+    def go_on() -> None:
+        if st.button(label, type="primary", key="next-bug"):
+            unnamed.leave(here)
+            st.switch_page(page_files()[following or "check"])
+
     with st.container(horizontal=True, key="the-end", vertical_alignment="center"):
         count = f"<b>{len(done)} of {len(BUGS)}</b>revealed"
         st.html(f'<div class="gb-count">{count}</div>', width="content")
         st.html(f'<div class="gb-line" aria-hidden="true">{stops}</div>')
-        if st.button(label, type="primary", key="next-bug"):
-            st.switch_page(page_files()[following or "check"])
+        if seat.code():  # a room has its own order
+            go_on()
+    if not seat.code():
+        with st.container(key="what-is-due"):
+            unnamed.at_the_end(go_on)
