@@ -68,7 +68,7 @@ def test_a_solved_challenge_offers_another_batch_without_its_name(visit):
     assert unnamed.FROM_A_BATCH in page.text and case.title not in page.text
     asked = quiz.where(case)
     wrong = (asked.answer + 1) % len(asked.choices)
-    page.app.button(key=f"unnamed-{wrong}").click()
+    page.app.button(key=f"unnamed-{case.name}-{wrong}").click()
     page.run()
     assert "Not quite." in page.text
     assert page.app.session_state[PROGRESS.name].unnamed == {case.name: False}

@@ -23,7 +23,7 @@ from gradebook.output.panels import telling, token_panel
 from gradebook.ui import keys
 from gradebook.ui.parts import address, drafts, words
 from gradebook.ui.parts.drafts import SKIPPED, Progress
-from gradebook.ui.parts.widget import choices, markup, table
+from gradebook.ui.parts.widget import markup, table
 
 LATER = 2
 """So many further bugs are revealed before a missed prediction comes back."""
@@ -144,7 +144,7 @@ def _asked_where(case: Scenario) -> None:
     def answer(choice: int) -> None:
         progress.unnamed[case.name] = choice == question.answer
 
-    choices("unnamed", question.choices, answer, skips=False)
+    _choices(f"unnamed-{case.name}", question, answer)
 
 
 def _asked_which(count: int) -> None:
@@ -165,7 +165,15 @@ def _asked_which(count: int) -> None:
     def answer(choice: int) -> None:
         progress.unnamed[key] = choice == question.answer
 
-    choices("checkpoint", question.choices, answer, skips=False)
+    _choices("checkpoint", question, answer)
+
+
+def _choices(name: str, question: quiz.Question, pick: Callable[[int], None]) -> None:
+    """The choices as a line of buttons. Two questions can be open on one page."""
+    with st.container(horizontal=True, key=f"choices-{name}"):
+        for number, text in enumerate(question.choices):
+            key = f"{name}-{number}"
+            st.button(words.plain(text), key, on_click=pick, args=(number,))
 
 
 def batch(case: Scenario, bugs: Sequence[str] = ()) -> None:
