@@ -11,12 +11,12 @@ import streamlit as st
 from gradebook.analysis.comparison import Comparison, compare
 from gradebook.bugs import BUGS, swap
 from gradebook.cases.home_case import HomeCase, home_case
-from gradebook.cases.scenario import by_stage, load
+from gradebook.cases.scenario import Scenario, by_stage, load
 from gradebook.core.errors import GradebookError
-from gradebook.core.formatting import DUST
+from gradebook.core.formatting import DUST, counted
 from gradebook.engine.pipeline import CORRECT, run
 from gradebook.output import figures, policies
-from gradebook.output.panels import summary, telling
+from gradebook.output.panels import Panel, summary, telling, token_panel
 from gradebook.training.transformer import sentences
 from gradebook.training.transformer.results import read_run
 from gradebook.ui.board.view import view
@@ -24,6 +24,7 @@ from gradebook.ui.parts import drafts
 from gradebook.ui.parts.address import next_bug, page_files
 from gradebook.ui.parts.drafts import Draft
 from gradebook.ui.parts.report import affected_bugs, last_seen
+from gradebook.ui.parts.unnamed import missed as missed_of
 from gradebook.ui.parts.widget import download, folded, markup
 from gradebook.ui.parts.words import safe
 from gradebook.ui.program import stub
@@ -157,7 +158,7 @@ def _index(following: str | None) -> str:
         f"{_links(ways)}{_note()}"
         '<div class="gb-index"><header>'
         f"<h2>{len(BUGS)} bugs, by the stage they break</h2>"
-        f"<p><b>{len(done)}</b> of {len(BUGS)} revealed</p>"
+        f"<p>{_so_far()}</p>"
         "<p>Predict where a bug moves the blue dots, and its picture is filled in.</p>"
         '<input type="search" placeholder="Trainer, bug or stage"'
         ' aria-label="Find a bug by trainer, bug or stage">'
@@ -188,20 +189,41 @@ def _tile(name: str, following: str | None) -> str:
     )
 
 
+def _fingerprint(both: Comparison, scenario: Scenario) -> Panel:
+    """One line for each line of the bug's board: a row, or a token."""
+    if scenario.lines == "row":
+        return telling(both, scenario.telltale.kind)
+    return token_panel(both, scenario.lines)[0]
+
+
+def _so_far() -> str:
+    """What became of the predictions, and the challenges that were solved."""
+    progress = drafts.PROGRESS.get()
+    guesses = {n: g for n, g in progress.guesses.items() if n in BUGS}
+    skipped = sum(guess.choice == drafts.SKIPPED for guess in guesses.values())
+    missed, solved = len(missed_of(progress)), sum(map(len, progress.solved.values()))
+    predicted = len(guesses) - skipped
+    return (
+        f"<b>{predicted}</b> of {len(BUGS)} predicted: {predicted - missed} right,"
+        f" {missed} missed. {skipped} skipped."
+        f" {counted(solved, 'challenge')} solved."
+    )
+
+
 @lru_cache(maxsize=256)
 def thumbnail(name: str, covered: bool) -> tuple[str, str]:
-    """A small picture of a bug's report, one line per row, as SVG, and what it
+    """A small picture of a bug's report, one line per row or token, as SVG, and what it
     shows in a sentence; nothing faulty while it is covered."""
     scenario = load(name)
-    batch, kind = scenario.batch(), scenario.telltale.kind
+    batch = scenario.batch()
     alt = "The correct engine's numbers. Predict the faulty ones."
     if not covered:
         try:
-            panel = telling(compare(swap(name), batch), kind)
+            panel = _fingerprint(compare(swap(name), batch), scenario)
             return figures.thumbnail(panel, 320, 120), summary(panel)
         except GradebookError:
             alt = "The faulty trainer stops with an error on this batch."
     correct = run(CORRECT, batch)
-    panel = telling(Comparison(batch, correct, correct), kind)
-    panel = replace(panel, faulty=[math.nan] * batch.rows, flips=())
+    panel = _fingerprint(Comparison(batch, correct, correct), scenario)
+    panel = replace(panel, faulty=[math.nan] * len(panel.correct), flips=())
     return figures.thumbnail(panel, 320, 120), alt

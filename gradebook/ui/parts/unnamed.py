@@ -206,7 +206,7 @@ def _value(value: Any) -> str:
     """A cell or a setting as text; a flag as yes or no."""
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return minus(as_text(value))
+    return minus(as_text(value)) or "none"
 
 
 def _texts(name: str, cells: Iterable[Any]) -> list[str]:
