@@ -126,6 +126,11 @@ def settings_of(computation: Computation | None, lone_row: str = "zero") -> Sett
     """The settings of the engines; `lone_row` as in `words_of`."""
     if computation is None:
         return Settings()
+    if computation.scale == "advantage_std":
+        # Whole groups cannot tell the two apart. With groups cut by position the
+        # measured trainer (AReaL) takes the squares of the advantages themselves,
+        # which is the deviation of the rewards about the baseline.
+        computation = replace(computation, scale="batch_std", about="baseline")
     return replace(
         computation.settings,
         eps=computation.eps or 1e-12,
