@@ -11,7 +11,8 @@ import streamlit as st
 from gradebook.analysis.comparison import Comparison, compare
 from gradebook.bugs import BUGS, swap
 from gradebook.cases.home_case import HomeCase, home_case
-from gradebook.cases.scenario import Scenario, by_stage, load
+from gradebook.cases.rules import RULES
+from gradebook.cases.scenario import Scenario, by_rule, by_stage, load
 from gradebook.core.errors import GradebookError
 from gradebook.core.formatting import DUST, counted
 from gradebook.engine.pipeline import CORRECT, run
@@ -157,13 +158,31 @@ def _index(following: str | None) -> str:
     return (
         f"{_links(ways)}{_note()}"
         '<div class="gb-index"><header>'
-        f"<h2>{len(BUGS)} bugs, by the stage they break</h2>"
+        f"<h2>{len(BUGS)} bugs of trainers</h2>"
         f"<p>{_so_far()}</p>"
-        "<p>Predict where a bug moves the blue dots, and its picture is filled in.</p>"
+        '<p class="view"><label><input type="radio" name="view" value="" checked>by'
+        ' stage</label><label><input type="radio" name="view" value="" class="by-rule">'
+        "by rule</label></p>"
         '<input type="search" placeholder="Trainer, bug or stage"'
         ' aria-label="Find a bug by trainer, bug or stage">'
-        f'</header><div class="stages">{stages}</div></div>{_links(ALSO)}'
+        f'</header><div class="stages">{stages}</div>{_by_rule()}</div>{_links(ALSO)}'
     )
+
+
+def _by_rule() -> str:
+    """The bugs by the rule that they break, which takes the place of the map."""
+    sections = ""
+    for rule, bugs in by_rule().items():
+        named = RULES.get(rule)
+        title, text = (named.title, named.text) if named else ("Other bugs", "")
+        links = ", ".join(
+            f'<a href="{name}" data-name="{name}">{safe(load(name).title)}</a>'
+            for name in bugs
+        )
+        sections += (
+            f"<div><p><b>{safe(title)}</b></p><p>{safe(text)}</p><p>{links}</p></div>"
+        )
+    return f'<div class="rules">{sections}</div>'
 
 
 def _links(pages: dict[str, str]) -> str:
