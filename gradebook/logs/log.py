@@ -76,7 +76,8 @@ def check_log(
     def checked(avoid: Avoid = frozenset()) -> Verdict:
         log = read_files(paths, columns, lambda share: tell(share, 0), avoid)
         settings = _settings(log.recording, declared or {})
-        declaration = declaration_of(settings, group_size, log.columns.trusted)
+        trusted = log.columns.trusted | _made(log)
+        declaration = declaration_of(settings, group_size, trusted)
         read = _read(log, settings)
         if not len(log.table):
             return read
@@ -191,6 +192,11 @@ def _settings(run: Recording | None, declared: Mapping[str, Any]) -> dict[str, A
     replaced = ("baseline", "scale", "whiten_tokens") if "estimator" in declared else ()
     recorded = run.declared if run else {}
     return {k: v for k, v in recorded.items() if k not in replaced} | {**declared}
+
+
+def _made(log: Log) -> frozenset[str]:
+    """Columns that Gradebook makes of empty rewards: their meaning is known."""
+    return frozenset({"scored"}) - log.columns.role.keys()
 
 
 def _read(log: Log, declared: Mapping[str, object]) -> Verdict:

@@ -195,6 +195,8 @@ class Computation:
             details.append(f"rewards clipped at {short(self.clip)}")
         if self.view.words:
             details.append(self.view.words)
+        if self.view.all_rows:
+            details.append("all rows count")
         return ", ".join(details)
 
     def _details_of_several(self) -> Iterator[str]:

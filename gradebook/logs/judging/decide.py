@@ -184,8 +184,12 @@ def _fits(whole: Judgement, at: np.ndarray, most: int) -> Judgement | None:
     if j.level == REWARDS and not fits[first].slack[at].max() <= MOST_REWARD:
         return replace(j, verdict="cannot tell", why="rounding")
     votes = [s for s in asks if s.decides_votes]
-    if declared and votes and first.view.all_rows:
+    if votes and first.view.all_rows:
         return replace(j, verdict=_verdict_of(votes[0], evidence, at), suspect=votes[0])
+    if not declared and not evidence.contradicts_declaration(at):
+        return replace(j, verdict="cannot tell", why="close")
+    if evidence.copies:
+        return replace(j, verdict="asks", why="copies")
     is_raw = "none" in {c.estimator for c in declared}
     if is_raw and not declaration.decides:
         return replace(j, verdict="asks", why="raw reward")
@@ -269,10 +273,20 @@ def _suspected(whole: Judgement, at: np.ndarray) -> Judgement | None:
 
 
 def _verdict_of(suspect: Suspect, evidence: Evidence, at: np.ndarray) -> str:
-    """The verdict for a bug that fits the steps `at`."""
+    """The verdict for a bug that fits the steps `at`. It accuses only where the correct
+    engine, and whatever was declared, are far from the log."""
     some = np.isin(np.arange(evidence.steps.step_count), at)
     cells = evidence.cells.get(suspect)
     if cells is not None:
         cells = cells[evidence.steps.rows_of(some)]
+    coarse = evidence.coarse.get(suspect)
+    is_coarse = coarse is not None and bool(coarse[at].all())
     steps = evidence.steps.of_steps(some)
-    return proof.verdict_of(suspect, steps, cells, evidence.declaration)
+    declaration = evidence.declaration
+    verdict = proof.verdict_of(suspect, steps, cells, is_coarse, declaration)
+    if verdict == "asks":
+        return verdict
+    is_far = evidence.contradicts_twin(suspect, at)
+    if declaration.decides and evidence.declared_beyond is not None:
+        is_far = is_far and evidence.contradicts_declaration(at)
+    return verdict if is_far else "asks"

@@ -66,10 +66,13 @@ class Declaration:
         return Computation.of({**Settings(), **undeclared, **self.settings})
 
     def allows(self, c: Computation) -> bool:
-        """Whether the computation has the declared value of each setting it decides."""
+        """Whether the computation has the declared value of each setting it decides.
+        Where columns are declared to decide which rows count, not all rows count."""
         if self.several not in (None, c.several is not None):
             return False
         if self.several and not c.is_gdpo:
+            return False
+        if self.counts and c.view.all_rows:
             return False
         decided = self._decided(c)
         declared = self.settings
@@ -91,6 +94,15 @@ class Declaration:
             decided |= {"ddof": c.ddof, "eps": c.eps if c.eps_at == "after" else None}
             if BASELINES[c.baseline].centers:
                 decided["spread_about"] = c.about
+        elif "scale" not in self.settings:
+            # A ddof or an eps that was declared belongs to some deviation: that of a
+            # second normalization, if nothing else divides.
+            last = c.second
+            decided["ddof"] = last.ddof if last else None
+            decided["eps"] = c.eps if last and last.eps_after else None
+        if c.second and not self.settings.keys() >= {"whiten_tokens"}:
+            # A second deviation is another scale than the one that was declared.
+            decided["scale"] = None
         if c.lone_row:
             decided["lone_row"] = c.lone_row
         if c.second:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from gradebook.core.tolerance import BEYOND
 from gradebook.logs.judging.computation import Computation, plainness
 from gradebook.logs.judging.declaration import Declaration
 from gradebook.logs.judging.fit import NONE, WRITTEN, Fit, Ruler
@@ -37,6 +38,13 @@ class Evidence:
     suspects      bugs that fit some step that had to be explained, with their fit
     twins         the fit of each suspect's correct engine
     cells         the groups of each suspect that cuts rows by place, float64 [R]
+    beyond        how many times further than rounding allows each suspect's correct
+                  engine is, [S], and
+    declared_beyond  the nearest computation that was declared; None where one of
+                  those that fit was declared, or nothing was
+    coarse        bool [S] the correct engine fits, if advantages were stored in a
+                  type of few digits; of bugs that their arithmetic proves
+    copies        rows at a step's end that repeat its first rows, and vote
     nearest       the computation that fits most rows of the sample
     change        one change that explains the run, or None
     left_over     what the numbers show, where nothing fits
@@ -49,6 +57,10 @@ class Evidence:
     suspects: Mapping[Suspect, Fit] = field(default_factory=dict)
     twins: Mapping[Suspect, Fit] = field(default_factory=dict)
     cells: Mapping[Suspect, np.ndarray] = field(default_factory=dict)
+    beyond: Mapping[Suspect, np.ndarray] = field(default_factory=dict)
+    declared_beyond: np.ndarray | None = None
+    coarse: Mapping[Suspect, np.ndarray] = field(default_factory=dict)
+    copies: int = 0
     nearest: Computation | None = None
     change: Change | None = None
     left_over: tuple[LeftOver, ...] = ()
@@ -89,6 +101,15 @@ class Evidence:
         if good.any() and not good.all():
             good = good | self.twins[suspect].good[at]
         return bool(good.all())
+
+    def contradicts_declaration(self, at: np.ndarray) -> bool:
+        """Whatever was declared is far from a row of the steps `at`."""
+        beyond = self.declared_beyond
+        return beyond is not None and bool(beyond[at].max() >= BEYOND)
+
+    def contradicts_twin(self, suspect: Suspect, at: np.ndarray) -> bool:
+        """The suspect's correct engine is far from a row of the steps `at`."""
+        return bool(self.beyond[suspect][at].max() >= BEYOND)
 
     def with_change(self) -> "Evidence":
         """The same, with the suspects beside the computations of the change."""

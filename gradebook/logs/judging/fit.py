@@ -133,6 +133,16 @@ class Ruler:
         worst, slack = self.steps.worst(away), self.steps.worst(rewards)
         return Fit(level, worst, near, fitting, slack)
 
+    def beyond(self, computed: Numbers) -> np.ndarray:
+        """float64 [S] how many times further than rounding allows the worst row of each
+        step is."""
+        away = distance(computed.values, self.steps.advantage)
+        if self.ignored is not None:
+            away = np.where(self.ignored, 0, away)
+        limit = self.base + self.written + self.score_slack(computed)
+        limit += self.reward_slack(computed)
+        return self.steps.worst(np.where(np.isinf(limit), 0, away / limit))
+
     def out_of_reach(self, computed: Numbers, whitened: bool) -> np.ndarray:
         """bool [S]: a row of the step is so far that no usual eps brings it near; no
         step is where no eps is added. `whitened`: a second normalization follows, which

@@ -16,11 +16,11 @@ from gradebook.bugs import BUGS
 from gradebook.cases.scenario import Bug, bug
 from gradebook.core.lazy_pandas import pd
 from gradebook.core.settings import Settings
-from gradebook.core.tolerance import LARGE
+from gradebook.core.tolerance import LARGE, MOST_EPS
 from gradebook.core.vocabulary import SCALES
 from gradebook.logs.judging import numbers, space
 from gradebook.logs.judging import suspects as bugs
-from gradebook.logs.judging.computation import Computation, plainness
+from gradebook.logs.judging.computation import Computation, View, plainness
 from gradebook.logs.judging.declaration import Declaration
 from gradebook.logs.judging.evidence import (
     Change,
@@ -28,9 +28,18 @@ from gradebook.logs.judging.evidence import (
     most_fitting,
     unexplained,
 )
-from gradebook.logs.judging.fit import NONE, REWARDS, WRITTEN, Fit, Ruler, distance
+from gradebook.logs.judging.fit import (
+    NONE,
+    REWARDS,
+    WRITTEN,
+    Fit,
+    Numbers,
+    Ruler,
+    distance,
+)
 from gradebook.logs.judging.left_over import left_over
 from gradebook.logs.judging.near import NearMiss, near_miss
+from gradebook.logs.judging.rounding import Rounding
 from gradebook.logs.judging.space import Runs
 from gradebook.logs.judging.suspects import Candidate, Suspect
 from gradebook.logs.logged_steps import LoggedSteps
@@ -50,6 +59,9 @@ eps."""
 
 BESIDE_LOST = 8
 """A bug that rounds is tried beside so many computations of the other rows."""
+
+LIMITS = frozenset({"mask_no_eos", "reward_clip"})
+"""Settings that rule computations out before any is tried."""
 
 Tick = Callable[[], object]
 Only = Callable[[Computation], bool]
@@ -92,9 +104,16 @@ def gather(ruler: Ruler, declaration: Declaration, tick: Tick = untold) -> Evide
     found = _computations(fits, declaration)
     telling, usable = found.telling, ~ruler.steps.quiet
     fitting = found.fitting(telling, WRITTEN)
+    if not fitting and not LIMITS.isdisjoint(declaration.settings):
+        found = _once_more(fits, found)
+        fitting = found.fitting(telling, WRITTEN)
+    found = _with_distance(found, fitting)
     if fitting or found.is_all_zero:
         suspects = _bugs_beside(fits, declaration, usable, fitting)
-        return _with_suspects(fits, found, suspects)
+        found = _with_suspects(fits, found, suspects)
+        if fitting and fitting[0].view.all_rows:
+            found = _with_voters(found, fitting)
+        return replace(found, copies=_voting_copies(fits, fitting))
     left = unexplained(found)
     suspects = _bugs(fits, declaration, left if left.any() else usable)
     suspects |= _lost_digits(fits, declaration, telling)
@@ -112,6 +131,7 @@ def gather_by_step(ruler: Ruler, declaration: Declaration) -> Evidence:
     found = _computations(fits, declaration)
     left, usable = unexplained(found), ~ruler.steps.quiet
     likely = most_fitting(found)
+    found = _with_distance(found, likely)
     suspects = _bugs_beside(fits, declaration, usable & ~left, likely)
     suspects |= _bugs(fits, declaration, left)
     if left.any():
@@ -127,10 +147,19 @@ def _with_suspects(
 ) -> Evidence:
     """The evidence with suspects, their twins and their groups."""
     every_one = {**suspects, **(change.suspects if change else {})}
+    ruler = fits.ruler
+    few_digits = Rounding.as_type("bfloat16")
+    coarse = replace(ruler, advantage=ruler.advantage.then(few_digits))
     return replace(
         found,
         suspects=suspects,
         twins={each: fits.of(each.correct) for each in every_one},
+        beyond={each: numbers.beyond(ruler, each.correct) for each in every_one},
+        coarse={
+            each: numbers.fit(coarse, each.correct).good
+            for each in every_one
+            if each.is_proved_by_numbers
+        },
         cells={
             each: numbers.cut_groups(found.steps, each)
             for each in every_one
@@ -138,6 +167,77 @@ def _with_suspects(
         },
         change=change,
     )
+
+
+def _once_more(fits: Fits, found: Evidence) -> Evidence:
+    """The evidence, also of computations that the declaration rules out by which rows
+    it counts, or by a clip."""
+    declaration = found.declaration
+    rest = {k: v for k, v in declaration.settings.items() if k not in LIMITS}
+    wider = replace(declaration, settings=rest)
+    others = _computations(fits, wider).computations
+    return replace(found, computations={**others, **found.computations})
+
+
+def _with_distance(found: Evidence, fitting: Sequence[Computation]) -> Evidence:
+    """The evidence with the distance of what was declared, unless that fits."""
+    declaration = found.declaration
+    if not declaration.decides and not declaration.counts:
+        return found
+    usable = ~found.steps.quiet
+    good = [found.computations[c].good for c in fitting if declaration.allows(c)]
+    if np.any([~usable, *good], axis=0).all():
+        return found
+    chosen = some_steps(found.steps, usable)
+    part = found.ruler.of_steps(chosen)
+    nearest = np.full(part.steps.step_count, np.inf)
+    for runs in views(part.steps, declaration):
+        for family in space.families(runs, declaration.settings.get("eps")):
+            for c in filter(declaration.allows, family):
+                nearest = np.fmin(nearest, part.beyond(runs.compute(c)))
+    # A step that was not sampled is as far as the furthest one that was.
+    beyond = np.full(found.steps.step_count, nearest.max())
+    beyond[chosen] = nearest
+    return replace(found, declared_beyond=beyond)
+
+
+def _with_voters(found: Evidence, fitting: Sequence[Computation]) -> Evidence:
+    """The evidence with the bugs by which rows vote that should not, where these rows
+    have an advantage of their own, which is not looked at."""
+    steps = found.steps
+    counted = Runs(steps).counted.numpy()
+    fits = Fits(replace(found.ruler, ignored=~counted))
+    suspects = {
+        suspect: fit
+        for suspect, fit in _bugs_beside(
+            fits, found.declaration, ~steps.quiet, fitting
+        ).items()
+        if suspect.decides_votes and suspect not in found.suspects
+    }
+    voters = _with_suspects(fits, found, suspects)
+    return replace(
+        found,
+        suspects={**found.suspects, **suspects},
+        twins={**found.twins, **voters.twins},
+        beyond={**found.beyond, **voters.beyond},
+        cells={**found.cells, **voters.cells},
+        coarse={**found.coarse, **voters.coarse},
+    )
+
+
+def _voting_copies(fits: Fits, fitting: Sequence[Computation]) -> int:
+    """How many rows at the ends of steps repeat the steps' first rows after rows of
+    other prompts, if they vote: without their vote, the computation does not fit."""
+    steps = fits.ruler.steps
+    if not fitting or fitting[0].view != View():
+        return 0
+    is_copy = space.originals(steps) != np.arange(steps.rows)
+    starts = is_copy & ~np.append(False, is_copy[:-1])
+    of_another = np.diff(steps.prompt, prepend=-1) != 0
+    if not is_copy.any() or not of_another[starts].all():
+        return 0
+    without = fits.of(replace(fitting[0], view=View(no_copies=True)))
+    return 0 if without.good.all() else int(is_copy.sum())
 
 
 def _is_explained(found: Evidence) -> bool:
@@ -259,31 +359,44 @@ def _sampled(ruler: Ruler, declaration: Declaration, tick: Tick, only: Only) -> 
 
 def _try_view(sample: Sample, runs: Runs, only: Only) -> None:
     """Adds the computations of one view that fit some step to the sample."""
-    ruler = sample.ruler
+    usable = ~sample.ruler.steps.quiet
     # If all advantages are small, any small number is near them. A step that was
     # normalized over its rows has larger advantages.
-    sizes = np.nan_to_num(np.abs(ruler.steps.advantage))
-    usable = ~ruler.steps.quiet
-    large = usable & (ruler.steps.worst(sizes) > LARGE)
+    sizes = np.nan_to_num(np.abs(sample.ruler.steps.advantage))
+    large = usable & (sample.ruler.steps.worst(sizes) > LARGE)
     declared = sample.declaration.settings.get("eps")
     for family in space.families(runs, declared):
-        in_reach = True
-        for place, computation in enumerate(filter(only, family)):
-            if not in_reach and computation.eps != declared:
-                continue
-            computed = runs.compute(computation)
-            near = ruler.fit(computed)
-            if fits_some := bool((near.level <= REWARDS).any()):
-                sample.fits[computation] = near
-            if fits_some or (place == 0 and computation.second is None):
-                share = near.fitting.sum() / ruler.steps.rows
-                if sample.nearest is None or share > sample.share:
-                    sample.nearest, sample.share = computation, share
-            if computation.second and not (near.near[large] == 1).any():
-                break  # no eps brings a second normalization near
-            if place == 0:
-                is_whitened = computation.second is not None
-                in_reach = not ruler.out_of_reach(computed, is_whitened)[usable].all()
+        first = next(filter(only, family), None)
+        if first is None:
+            continue
+        computed = runs.compute(first)
+        near = _try(sample, first, computed, is_first=True)
+        if first.second and not (near.near[large] == 1).any():
+            continue  # no eps brings a second normalization near
+        out = sample.ruler.out_of_reach(computed, first.second is not None)[usable]
+        logged = sample.ruler.steps.advantage
+        others = [*family, *space.solved(first, computed, logged)]
+        for each in filter(only, others):
+            in_table = each.eps <= MOST_EPS and each.eps != declared
+            if in_table and out.all():
+                continue  # no usual eps brings it near
+            _try(sample, each, runs.compute(each))
+
+
+def _try(
+    sample: Sample, computation: Computation, computed: Numbers, is_first: bool = False
+) -> Fit:
+    """The computation's fit with the sample. It is kept if it fits some step."""
+    ruler = sample.ruler
+    near = ruler.fit(computed)
+    fits_some = bool((near.level <= REWARDS).any())
+    if fits_some:
+        sample.fits[computation] = near
+    if fits_some or (is_first and computation.second is None):
+        share = near.fitting.sum() / ruler.steps.rows
+        if sample.nearest is None or share > sample.share:
+            sample.nearest, sample.share = computation, share
+    return near
 
 
 def views(steps: LoggedSteps, declaration: Declaration) -> Iterator[Runs]:
@@ -359,7 +472,12 @@ def _bugs_beside(
     part = _part(fits.ruler, at)
     table = bugs.settings_beside(declaration, beside, fits.ruler.steps)
     tried: dict[Suspect, Fit] = {}
-    for each in bugs.suspects(part.steps, table, group_size=declaration.group_size):
+    for each in bugs.suspects(
+        part.steps,
+        table,
+        group_size=declaration.group_size,
+        fixed=declaration.settings.keys(),
+    ):
         fits.tick()
         tried[each] = numbers.fit(part, each)
     return _best_of_each(fits, part, tried)
@@ -398,7 +516,8 @@ def _under_all_settings(
     for shapes in (bugs.ALL_ASKED, *whitened):
         table = bugs.conventions(declaration, lone, shapes)
         group_size = declaration.group_size
-        few = [*bugs.suspects(steps, table, group_size=group_size)]
+        fixed = declaration.settings.keys()
+        few = [*bugs.suspects(steps, table, group_size=group_size, fixed=fixed)]
         if (yield from _until_found(few, tried)):
             return
         detailed = _with_details(few, declaration, tried)

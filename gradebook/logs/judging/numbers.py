@@ -1,11 +1,15 @@
 """Numbers: what a computation, or the engine of a bug, gives on the rows of a log, and
 how that lies with what was logged."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
+import torch
+from torch import Tensor
 
 from gradebook.cases.scenario import bug
+from gradebook.core.batch import Batch
 from gradebook.core.errors import GradebookError
 from gradebook.engine.pipeline import CORRECT, run
 from gradebook.logs.judging.computation import Computation
@@ -24,6 +28,8 @@ def compute(steps: LoggedSteps, candidate: Candidate) -> Numbers:
     suspect = candidate
     engine = bug(suspect.bug).engine if suspect.bug else CORRECT
     engine = replace(engine, trained=lambda batch, score, counted, group: counted)
+    if suspect.tail_is_group:
+        engine = replace(engine, group=_with_tail(engine.group))
     try:
         traced = run(engine, steps.batch.under(suspect.settings))
     except GradebookError as error:
@@ -38,6 +44,25 @@ def compute(steps: LoggedSteps, candidate: Candidate) -> Numbers:
     columns = traced.advantage, traced.baseline, traced.scale
     values, baseline, scale = (column.double().numpy() for column in columns)
     return Numbers(values, baseline, scale, traced.group.numpy())
+
+
+def _with_tail(group: Callable[[Batch], Tensor]) -> Callable[[Batch], Tensor]:
+    """The stage `group`, with a group for the rows of a step that it puts in none."""
+
+    def with_tail(batch: Batch) -> Tensor:
+        of = group(batch)
+        tail = int(of.max()) + 1 + batch.step_index
+        return torch.where(of < 0, tail, of)
+
+    return with_tail
+
+
+def beyond(ruler: Ruler, candidate: Candidate) -> np.ndarray:
+    """float64 [S] how many times further than rounding allows the worst row of each
+    step is; infinite on steps that it cannot compute."""
+    parts = map(ruler.of_steps, ruler.steps.parts())
+    away = [part.beyond(compute(part.steps, candidate)) for part in parts]
+    return np.nan_to_num(np.concatenate(away), nan=np.inf)
 
 
 def fit(ruler: Ruler, candidate: Candidate) -> Fit:

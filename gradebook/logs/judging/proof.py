@@ -16,11 +16,13 @@ def verdict_of(
     suspect: Suspect,
     steps: LoggedSteps,
     cells: np.ndarray | None,
+    coarse: bool,
     declaration: Declaration,
 ) -> str:
     """The verdict for a bug that fits while no legitimate computation does: "suspect"
     if no declaration could explain the numbers, or if the actual one does not.
-    `cells`: the groups of its engine, for one that cuts rows by place."""
+    `cells`: the groups of its engine, for one that cuts rows by place. `coarse`: a type
+    of few digits explains the numbers as well."""
     record, columns = suspect.record, suspect.columns
     if suspect.decides_votes:
         proved = columns[0] in declaration.counts & declaration.trusted
@@ -34,7 +36,8 @@ def verdict_of(
         proved = mixes_strides(suspect, steps, cells)
     else:
         values = steps.advantage[np.isfinite(steps.advantage)]
-        proved = len(np.unique(values.round(9))) >= LEAST_NUMBERS
+        many = len(np.unique(values.round(9))) >= LEAST_NUMBERS
+        proved = many and not coarse
     return "suspect" if proved else "asks"
 
 

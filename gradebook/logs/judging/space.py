@@ -16,6 +16,7 @@ from torch import Tensor
 
 from gradebook.core.batch import codes
 from gradebook.core.settings import Settings
+from gradebook.core.tolerance import MOST_SCORES
 from gradebook.core.vocabulary import BASELINES, SCALES, Baseline, Scale
 from gradebook.engine import advantages
 from gradebook.engine.pipeline import CORRECT
@@ -190,6 +191,52 @@ def families(runs: Runs, eps: float | None = None) -> Iterator[Iterator[Computat
             replace(first, eps=eps, eps_at=place, second=second)
             for eps, place in (choices if first.adds_eps else ((0.0, "after"),))
         )
+
+
+LEAST_SPREADS = 2
+"""An eps or a least deviation is solved from deviations of so many sizes at least: one
+size agrees with itself."""
+
+SOLVED = 0.02
+"""The eps that rows give agree within this share, and so do two digits of it."""
+
+MOST_SOLVED = 1.0
+"""A larger eps is no eps: it is what the advantages are divided by."""
+
+
+def solved(
+    computation: Computation, computed: Numbers, logged: np.ndarray
+) -> Iterator[Computation]:
+    """The computation with the eps, or the least deviation, that the rows give, to two
+    digits; nothing where rows give different ones. `computed`, its numbers under its
+    own eps after the root. [R] each."""
+    if computed.spread is None or computation.second is not None:
+        return
+    spread = computed.spread
+    with np.errstate(all="ignore"):
+        divisor = computed.values * (spread + computation.eps) / logged
+    usable = np.isfinite(divisor) & (np.abs(logged) > MOST_SCORES) & (spread > 0)
+    # Rows of small deviations are those that eps moves most.
+    places = np.flatnonzero(usable & (divisor > spread))
+    places = places[np.argsort(spread[places])]
+    smallest = places[: max(8, len(places) // 4)]
+    if eps := _agreed(divisor[smallest] - spread[smallest], spread[smallest]):
+        yield replace(computation, eps=eps, eps_at="after")
+    lifted = places[divisor[places] > (1 + SOLVED) * spread[places]]
+    if least := _agreed(divisor[lifted], spread[lifted]):
+        yield replace(computation, eps=least, eps_at="least")
+
+
+def _agreed(values: np.ndarray, spread: np.ndarray) -> float | None:
+    """The number, of two digits, that the values agree on; None where the deviations
+    have too few sizes."""
+    if len(np.unique(spread.round(6))) < LEAST_SPREADS:
+        return None
+    middle = float(np.median(values))
+    near = np.abs(values - middle) <= SOLVED * np.abs(middle)
+    two_digits = float(f"{middle:.2g}")
+    agrees = near.mean() > 0.5 and abs(two_digits - middle) <= SOLVED * abs(middle)
+    return two_digits if agrees and 0 < two_digits <= MOST_SOLVED else None
 
 
 def _shapes(

@@ -1,7 +1,7 @@
 """Suspects: bugs under the conventions that a trainer may have been configured with,
 one table of them for each log."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
@@ -44,13 +44,15 @@ HOW_ROWS_COUNT = ("credited", "counted")
 @dataclass(frozen=True)
 class Suspect:
     """A bug with the settings of one run. A bug that rounds also has the `computation`
-    that all other rows follow, and `is_shown` says whether its rows prove the bug."""
+    that all other rows follow, and `is_shown` says whether its rows prove the bug.
+    `tail_is_group`: rows that its engine puts into no group are one of their step."""
 
     bug: str
     settings: Settings
     guesses: tuple[tuple[str, Any], ...] = ()
     computation: Computation | None = None
     is_shown: bool = False
+    tail_is_group: bool = False
 
     @property
     def record(self) -> Bug:
@@ -81,6 +83,13 @@ class Suspect:
     def cuts_by_place(self) -> bool:
         """The bug cuts rows into groups by their position."""
         return cuts_by_place(self.bug)
+
+    @property
+    def is_proved_by_numbers(self) -> bool:
+        """Its arithmetic proves it: no column, no groups, no evidence of its own."""
+        by_structure = self.record.proof == "structure" and not self.decides_votes
+        has_evidence = self.record.evidence is not None
+        return by_structure and not has_evidence and not self.cuts_by_place
 
     @property
     def surety(self) -> int:
@@ -142,15 +151,14 @@ def suspects(
     table: Sequence[Settings],
     names: Sequence[str] = BUGS,
     group_size: int | None = None,
+    fixed: Collection[str] = (),
 ) -> Iterator[Suspect]:
-    """Every bug that the log's columns allow, under each of the settings."""
-    prompts, rows = np.bincount(steps.groups.step), steps.groups.size
+    """Every bug that the log's columns allow, under each of the settings. Settings that
+    are `fixed` are not guessed: they were declared."""
+    prompts = np.bincount(steps.groups.step)
     most = (None,) if (prompts == prompts[0]).all() else (None, int(prompts.max()))
-    # The likeliest strides come first; None is the largest group of each step.
-    largest, commonest = int(rows.max()), int(np.bincount(rows).argmax())
-    strides = dict.fromkeys((largest, None, commonest, largest + 1))
     places: dict[Any, Sequence[int | None]] = {
-        STRIDES: (group_size,) if group_size else tuple(strides),
+        STRIDES: (group_size,) if group_size else strides(steps),
         PROMPTS: most,
     }
     for name in names:
@@ -169,7 +177,40 @@ def suspects(
         for chosen in product(*guesses.values()):
             guess = dict(zip(guesses, chosen))
             for settings in table:
-                yield Suspect(name, replace(settings, **guess), tuple(guess.items()))
+                declared = {name: settings[name] for name in guess if name in fixed}
+                if declared.items() <= guess.items():
+                    suspect = Suspect(
+                        name, replace(settings, **guess), tuple(guess.items())
+                    )
+                    yield from _with_tails(suspect, steps, fixed)
+
+
+def strides(steps: LoggedSteps) -> tuple[int | None, ...]:
+    """The strides that groups may have been cut by, the likeliest first: the largest
+    group of the log, that of each step (None), the commonest, one row more, and what
+    divides the largest."""
+    rows = steps.groups.size
+    largest, commonest = int(rows.max()), int(np.bincount(rows).argmax())
+    pieces = [n for n in range(largest // 2, 1, -1) if largest % n == 0]
+    whole = (largest, None, commonest, largest + 1, *pieces)
+    return tuple(dict.fromkeys(whole))
+
+
+def _with_tails(
+    suspect: Suspect, steps: LoggedSteps, fixed: Collection[str]
+) -> Iterator[Suspect]:
+    """The suspect; of one that cuts rows by place also with each of the advantages that
+    trainers give the rows past the last full stride: the raw reward, 0, or those of a
+    group of their own."""
+    yield suspect
+    stride = suspect.group_size or int(steps.groups.size.max())
+    if not suspect.cuts_by_place or not (steps.batch.step_rows % stride).any():
+        return
+    if "lone_row" not in fixed:
+        for lone_row in {"raw", "zero"} - {suspect.settings.lone_row}:
+            settings = replace(suspect.settings, lone_row=lone_row)
+            yield replace(suspect, settings=settings)
+    yield replace(suspect, tail_is_group=True)
 
 
 def can_show(record: Bug, has: frozenset[str]) -> bool:

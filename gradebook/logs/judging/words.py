@@ -8,6 +8,7 @@ import numpy as np
 
 from gradebook.cases.scenario import bug
 from gradebook.core.formatting import counted, short
+from gradebook.core.tolerance import BEYOND
 from gradebook.core.vocabulary import NAMED
 from gradebook.logs.judging import left_over
 from gradebook.logs.judging.computation import Computation
@@ -63,12 +64,14 @@ class Confirm:
     role      what the log's column was taken for
     named     the log's name for it
     counting  the column decides which rows count
+    made      the log has no such column: Gradebook made it from empty rewards
     """
 
     column: str
     role: str
     named: str
     counting: bool
+    made: bool = False
 
     @property
     def declared(self) -> str:
@@ -78,8 +81,9 @@ class Confirm:
     @property
     def options(self) -> str:
         """The options of the command line that confirm it."""
-        declared = f" --declared {self.declared}" if self.counting else ""
-        return f"--column {self.role}={self.named}{declared}"
+        column = "" if self.made else f"--column {self.role}={self.named}"
+        declared = f"--declared {self.declared}" if self.counting else ""
+        return f"{column} {declared}".strip()
 
 
 @dataclass(frozen=True)
@@ -200,6 +204,17 @@ def statement_of(
         )
     if j.suspect is not None:
         return _suspect(j, j.suspect, columns)
+    if j.why == "close":
+        return Statement(
+            f"Cannot tell: the advantages {_match(j)}; you declared {asked}",
+            (
+                "What you declared is further off than rounding explains, but not far:"
+                f" less than {BEYOND:g} times. More steps, or more digits, would show"
+                " it.",
+            ),
+        )
+    if j.why == "copies":
+        return _copies(j, j.evidence.copies)
     if j.change is not None:
         return _change(j, j.change)
     if j.why == "rounding":
@@ -241,12 +256,31 @@ def _change(j: Judgement, at: int) -> Statement:
     )
 
 
+def _copies(j: Judgement, copies: int) -> Statement:
+    """Rows at a step's end that repeat its first rows, and vote."""
+    rows = counted(copies, "row repeats", "rows repeat")
+    return Statement(
+        _matches(j),
+        (
+            f"The last {rows} the first rows of their steps, and count like any other."
+            " Do they fill the step?",
+            "If so, they should not count; if a prompt was drawn twice, give each draw"
+            " an id of its own.",
+        ),
+    )
+
+
 def _matches(j: Judgement) -> str:
-    """The bug, or the first computation and those that give the same numbers."""
+    return f"The advantages {_match(j)}"
+
+
+def _match(j: Judgement) -> str:
+    """ "match" and the bug, or the first computation and those that give the same
+    numbers."""
     if j.suspect is not None:
-        return f"The advantages match {j.suspect.record.phrase}"
+        return f"match {j.suspect.record.phrase}"
     first, ruler = j.computations[0], j.evidence.ruler
-    sentence = f"The advantages match {first.title}"
+    sentence = f"match {first.title}"
     if details := first.details + _other_details(j.computations):
         sentence += f" ({details})"
     usual = [
@@ -301,6 +335,11 @@ def _means(column: str, columns: Columns, counting: bool = False) -> str:
     return f"`{named}` {says}{decides}"
 
 
+def _confirm(column: str, columns: Columns, counting: bool) -> Confirm:
+    role, named = named_as(column, columns, counting)
+    return Confirm(column, role, named, counting, made=role not in columns)
+
+
 def named_as(column: str, columns: Columns, counting: bool) -> tuple[str, str]:
     """The role of a log that a column was made of, and the log's name for it."""
     roles = [r for r in ROLES.get(column, ()) if counting or r not in REJECTS]
@@ -316,7 +355,7 @@ def _suspect(j: Judgement, s: Suspect, columns: Columns) -> Statement:
     if j.verdict == "asks" and (counting or record.proof == "column"):
         return Statement(
             f"If {means}, these advantages match {record.title}",
-            confirm=Confirm(column, *named_as(column, columns, counting), counting),
+            confirm=_confirm(column, columns, counting),
         )
     inside = [record.title, Computation.of(s.settings).title]
     inside += [f"group size {s.group_size}"] if s.group_size else []
