@@ -544,11 +544,11 @@ def _with_details(
 ) -> Iterator[Suspect]:
     """Suspects that divide by a deviation and come near on most rows, with every ddof
     and eps."""
-    near: dict[tuple[str, Settings], Suspect] = {}
+    near: dict[tuple[str, Settings, str], Suspect] = {}
     for each in few:
         if tried[each].near.mean() > MOSTLY and SCALES[each.settings.scale].is_std:
             shape = replace(each.settings, ddof=1, eps=0.0)
-            near.setdefault((each.bug, shape), each)
+            near.setdefault((each.bug, shape, each.tail), each)
     for each, (ddof, eps) in product(near.values(), bugs.DETAILS):
         details = {"ddof": ddof, "eps": eps, **declaration.settings}
         yield replace(each, settings=replace(each.settings, **details))

@@ -15,7 +15,7 @@ from gradebook.engine.pipeline import CORRECT, run
 from gradebook.logs.judging.computation import Computation
 from gradebook.logs.judging.fit import Fit, Numbers, Ruler
 from gradebook.logs.judging.space import Runs
-from gradebook.logs.judging.suspects import Candidate, Suspect
+from gradebook.logs.judging.suspects import OWN, ZERO, Candidate, Suspect
 from gradebook.logs.logged_steps import LoggedSteps
 
 
@@ -28,7 +28,7 @@ def compute(steps: LoggedSteps, candidate: Candidate) -> Numbers:
     suspect = candidate
     engine = bug(suspect.bug).engine if suspect.bug else CORRECT
     engine = replace(engine, trained=lambda batch, score, counted, group: counted)
-    if suspect.tail_is_group:
+    if suspect.tail == OWN:
         engine = replace(engine, group=_with_tail(engine.group))
     try:
         traced = run(engine, steps.batch.under(suspect.settings))
@@ -43,7 +43,10 @@ def compute(steps: LoggedSteps, candidate: Candidate) -> Numbers:
         return Numbers(*numbers)
     columns = traced.advantage, traced.baseline, traced.scale
     values, baseline, scale = (column.double().numpy() for column in columns)
-    return Numbers(values, baseline, scale, traced.group.numpy())
+    group = traced.group.numpy()
+    if suspect.tail == ZERO:
+        values = np.where(group < 0, 0.0, values)
+    return Numbers(values, baseline, scale, group)
 
 
 def _with_tail(group: Callable[[Batch], Tensor]) -> Callable[[Batch], Tensor]:

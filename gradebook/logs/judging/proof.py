@@ -4,7 +4,7 @@ engine runs here."""
 import numpy as np
 
 from gradebook.logs.judging.declaration import Declaration
-from gradebook.logs.judging.suspects import Suspect
+from gradebook.logs.judging.suspects import RAW, Suspect
 from gradebook.logs.logged_steps import LoggedSteps
 
 LEAST_NUMBERS = 6
@@ -73,7 +73,10 @@ def mixes_strides(suspect: Suspect, steps: LoggedSteps, cell: np.ndarray) -> boo
     step = steps.groups.step
     mixed, pure = {*step[prompt_of[several]]}, {*step[prompt_of[whole]]}
     if not has_cell.all():
-        return bool(mixed) or settings.scale != "none"
+        # Rows past the last stride that get reward / eps are nobody's design. Rows of
+        # an incomplete group that get 0 may be.
+        divides = suspect.tail == RAW and settings.scale != "none"
+        return bool(mixed) or divides
     if mixed & pure:
         return True
     full = stride * (settings.prompts_per_step or 0)

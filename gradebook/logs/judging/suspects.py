@@ -37,6 +37,12 @@ DETAILS: tuple[tuple[int, float], ...] = (
 )
 """ddof and eps, the usual ones first."""
 
+RAW, ZERO, OWN = "raw", "zero", "own"
+TAILS = (RAW, ZERO, OWN)
+"""What trainers give rows that are left over when groups are cut by place: the raw
+reward over the scale, as an engine gives it to a row in no group; 0; or the advantages
+of a group of their own in each step."""
+
 HOW_ROWS_COUNT = ("credited", "counted")
 """Stages that decide which rows count. A log never shows which rows should count."""
 
@@ -45,14 +51,14 @@ HOW_ROWS_COUNT = ("credited", "counted")
 class Suspect:
     """A bug with the settings of one run. A bug that rounds also has the `computation`
     that all other rows follow, and `is_shown` says whether its rows prove the bug.
-    `tail_is_group`: rows that its engine puts into no group are one of their step."""
+    `tail`: what becomes of the rows that its engine puts into no group."""
 
     bug: str
     settings: Settings
     guesses: tuple[tuple[str, Any], ...] = ()
     computation: Computation | None = None
     is_shown: bool = False
-    tail_is_group: bool = False
+    tail: str = RAW
 
     @property
     def record(self) -> Bug:
@@ -182,7 +188,7 @@ def suspects(
                     suspect = Suspect(
                         name, replace(settings, **guess), tuple(guess.items())
                     )
-                    yield from _with_tails(suspect, steps, fixed)
+                    yield from _with_tails(suspect, steps)
 
 
 def strides(steps: LoggedSteps) -> tuple[int | None, ...]:
@@ -196,21 +202,15 @@ def strides(steps: LoggedSteps) -> tuple[int | None, ...]:
     return tuple(dict.fromkeys(whole))
 
 
-def _with_tails(
-    suspect: Suspect, steps: LoggedSteps, fixed: Collection[str]
-) -> Iterator[Suspect]:
+def _with_tails(suspect: Suspect, steps: LoggedSteps) -> Iterator[Suspect]:
     """The suspect; of one that cuts rows by place also with each of the advantages that
-    trainers give the rows past the last full stride: the raw reward, 0, or those of a
-    group of their own."""
+    trainers give the rows past the last full stride."""
     yield suspect
     stride = suspect.group_size or int(steps.groups.size.max())
     if not suspect.cuts_by_place or not (steps.batch.step_rows % stride).any():
         return
-    if "lone_row" not in fixed:
-        for lone_row in {"raw", "zero"} - {suspect.settings.lone_row}:
-            settings = replace(suspect.settings, lone_row=lone_row)
-            yield replace(suspect, settings=settings)
-    yield replace(suspect, tail_is_group=True)
+    for tail in TAILS[1:]:
+        yield replace(suspect, tail=tail)
 
 
 def can_show(record: Bug, has: frozenset[str]) -> bool:
