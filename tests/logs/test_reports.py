@@ -58,6 +58,13 @@ def test_a_division_by_a_negative_mean_is_said_to_turn_every_prompt():
     assert "In 20 of 20 prompts whose rewards differ, the best row" in found.sentence
 
 
+def test_statistics_over_pieces_of_a_prompt_are_asked_about():
+    found = check_log([REPORTS / "l19-tunix-816-micro-groups.csv"])
+    assert (found.exit_code, found.verdict) == (2, "asks")
+    assert found.bug == "partial_groups"
+    assert "(Partial groups, GRPO, group size 4)" in found.sentence
+
+
 @pytest.mark.parametrize(
     "log, columns, sentence",
     [
@@ -75,11 +82,6 @@ def test_a_division_by_a_negative_mean_is_said_to_turn_every_prompt():
             "l13-trl-5889-rloo-kl.csv",
             {},
             "What RLOO leaves over adds up to 0 in each prompt and grows from 0",
-        ),
-        (
-            "l19-tunix-816-micro-groups.csv",
-            {},
-            "GRPO fits every row where each prompt's rows are compared in pieces of 4",
         ),
         (
             "l33-clipped-advantages.csv",
