@@ -212,7 +212,7 @@ def _with_voters(found: Evidence, fitting: Sequence[Computation]) -> Evidence:
         for suspect, fit in _bugs_beside(
             fits, found.declaration, ~steps.quiet, fitting
         ).items()
-        if suspect.decides_votes and suspect not in found.suspects
+        if suspect.decides_votes
     }
     voters = _with_suspects(fits, found, suspects)
     return replace(

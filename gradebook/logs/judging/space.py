@@ -16,7 +16,7 @@ from torch import Tensor
 
 from gradebook.core.batch import codes
 from gradebook.core.settings import Settings
-from gradebook.core.tolerance import MOST_SCORES
+from gradebook.core.tolerance import BASE, MOST_SCORES
 from gradebook.core.vocabulary import BASELINES, SCALES, Baseline, Scale
 from gradebook.engine import advantages
 from gradebook.engine.pipeline import CORRECT
@@ -222,8 +222,11 @@ def solved(
     smallest = places[: max(8, len(places) // 4)]
     if eps := _agreed(divisor[smallest] - spread[smallest], spread[smallest]):
         yield replace(computation, eps=eps, eps_at="after")
+    # A divisor that no deviation exceeds is a constant, and no floor.
+    is_spread = usable & (np.abs(divisor - spread) <= BASE * spread)
     lifted = places[divisor[places] > (1 + SOLVED) * spread[places]]
-    if least := _agreed(divisor[lifted], spread[lifted]):
+    least = _agreed(divisor[lifted], spread[lifted])
+    if least and len(np.unique(spread[is_spread].round(6))) >= LEAST_SPREADS:
         yield replace(computation, eps=least, eps_at="least")
 
 
