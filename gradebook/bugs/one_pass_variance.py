@@ -42,7 +42,7 @@ def _siblings(log: "pd.DataFrame") -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     these differ by about a thousandth or less. [R] each."""
     prompt, x = log["prompt"].to_numpy(), log["reward"].to_numpy()
     n = np.bincount(prompt)[prompt] - 1
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         mean, square = ((np.bincount(prompt, v)[prompt] - v) / n for v in (x, x * x))
         variance = np.maximum(square - mean * mean, 0)
     near = (n >= 2) & (variance <= 2.5e-7 * square)

@@ -293,7 +293,7 @@ def _computations(fits: Fits, declaration: Declaration, only: Only = every) -> E
     ruler = fits.ruler
     found = Evidence(ruler, declaration)
     left = ~ruler.steps.quiet
-    best_share = 0.0
+    best_share = -1.0  # a computation that fits no row is nearer than none
     for _ in range(ROUNDS):
         before = left.sum()
         if not before:

@@ -25,6 +25,7 @@ from gradebook.core.errors import GradebookError
 from gradebook.core.formatting import counted, short
 from gradebook.core.settings import CHOICES, Settings
 from gradebook.engine.pipeline import CORRECT, run
+from gradebook.logs.judging.declaration import declaration_of
 
 if TYPE_CHECKING:
     from gradebook.logs.recording import Recording
@@ -61,7 +62,7 @@ class Fit:
 def findings(recording: Recording, settings: Mapping[str, Any]) -> tuple[str, ...]:
     """What the recorded losses say that is wrong, a sentence each. `settings` are those
     that were declared."""
-    known = Settings(**{k: v for k, v in settings.items() if k in Settings()})
+    known = replace(Settings(), **declaration_of(settings).settings)
     steps = [step for step, _ in zip(recording.losses(), range(MOST_STEPS))]
     said = turned(steps, known), unmoved(steps), anchored(steps)
     return tuple(filter(None, said))
