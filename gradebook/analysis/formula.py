@@ -181,7 +181,7 @@ def _advantage(comparison: Comparison, trace: Trace, row: int) -> list[Line]:
 
 class Weighted(NamedTuple):
     """A way to take a mean over rows: the rows, how much each counts, and over how many
-    things the sum is divided.
+    parts the sum is divided.
 
     what  what is counted, in words
     """
@@ -189,7 +189,7 @@ class Weighted(NamedTuple):
     what: str
     rows: Tensor
     weight: Tensor
-    count: float
+    parts: float
 
 
 def _ways(batch: Batch, row: int) -> Iterator[Weighted]:
@@ -215,7 +215,7 @@ def _second(batch: Batch, trace: Trace, row: int, m: float, s: float) -> str:
     for way in _ways(batch, row):
         rows = way.rows & trace.credited & trace.standardized.isfinite()
         x, n = trace.standardized[rows].double(), way.weight[rows].double()
-        if not way.count or abs(float((n * x).sum()) / way.count - m) > NEAR:
+        if not way.parts or abs(float((n * x).sum()) / way.parts - m) > NEAR:
             continue
         for spread, under in _spreads(way, x, n, m):
             if abs(spread - s) < NEAR:
@@ -236,9 +236,9 @@ def _spreads(
     """Deviations about m, and what each divides the sum of squares by: with and without
     the cells of padding, which hold 0, and with ddof 0 and 1."""
     squares, size = float((n * (x - m) ** 2).sum()), float(n.sum())
-    padding = (way.count - size) * m * m
+    padding = (way.parts - size) * m * m
     for total in (squares + padding, squares):
-        for under in (way.count, way.count - 1, size, size - 1):
+        for under in (way.parts, way.parts - 1, size, size - 1):
             if under > 0:
                 yield (total / under) ** 0.5, under
 
@@ -252,7 +252,7 @@ def _mean_in_words(way: Weighted, x: Tensor, n: Tensor, m: float) -> str:
         text = f"({text})" if value < 0 else text
         sizes[text] = sizes.get(text, 0.0) + size
     terms = [f"{short(size)} × {text}" for text, size in sizes.items() if size]
-    count = short(way.count)
+    count = short(way.parts)
     worked = f": ({' + '.join(terms)}) / {count}" if len(terms) <= MOST_TERMS else ""
     return f"{plain(m)} is the mean over the {count} {way.what}{worked}"
 

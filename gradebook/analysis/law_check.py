@@ -143,7 +143,11 @@ def judge(
     violations: list[tuple[float, Change, int, float, float]] = []
     for change, lines in laws.tried(LAWS[name], safe, steps, settings):
         noise = dict(zip(laws.due_of(change.step), allowed(change.step)))
-        certain = [line for line in lines if noise[line[0]] <= LARGEST_ROUNDING]
+        certain = [  # NaN is no rounding
+            (row, due, value, size)
+            for row, due, value, size in lines
+            if noise[row] <= LARGEST_ROUNDING or math.isnan(value)
+        ]
         ways += bool(certain)
         for row, due, value, size in certain:
             distance = abs(due - value)

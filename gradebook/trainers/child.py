@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, redirect_stdout, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from multiprocessing import get_context
 from typing import Any
@@ -31,11 +31,9 @@ class Unusable(Exception):
     """A function's answer that cannot be used, and why; `gave` says in a word what it
     gave instead, if anything."""
 
-    def __init__(
-        self, message: str, gave: str = "", values: list[list[float]] | None = None
-    ) -> None:
+    def __init__(self, message: str, gave: str = "") -> None:
         super().__init__(message)
-        self.gave, self.values = gave, values or []
+        self.gave = gave
 
 
 @dataclass(frozen=True)
@@ -47,7 +45,6 @@ class Answer:
     advantages: list[list[float]]
     trouble: str = ""
     gave: str = ""
-    partly: list[list[float]] = field(default_factory=list)
 
     @property
     def is_whole(self) -> bool:
@@ -81,7 +78,7 @@ def answer_of(function: Callable[[Rewards], Any], rewards: Rewards) -> Answer:
             raise Unusable("changed its argument")
         return Answer(rewards, checked(rewards, groups))
     except Unusable as error:
-        return Answer(rewards, [], str(error)[:300], error.gave, error.values)
+        return Answer(rewards, [], str(error)[:300], error.gave)
     except (Exception, SystemExit) as error:
         trouble = f"{type(error).__name__}: {error}"
     return Answer(rewards, [], trouble[:300])
@@ -102,7 +99,7 @@ def checked(rewards: Rewards, groups: Any) -> list[list[float]]:
     for advantage in flat(values):
         if not math.isfinite(advantage):
             kind = "NaN" if math.isnan(advantage) else "infinity"
-            raise Unusable(f"returned {kind}", kind, values)
+            raise Unusable(f"returned {kind}", kind)
     return values
 
 

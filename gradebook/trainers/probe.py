@@ -218,19 +218,11 @@ def _left_over(computation: Computation, answers: Sequence[Answer]) -> str:
     return " ".join(map(left_over_words, found)) or first
 
 
-def _of_groups(answer: Answer, law: str) -> list[list[float]]:
-    """The advantages. A missing reward may get NaN, if it makes no other row NaN: for
-    the law of missing rewards, such an answer counts. Raises GradebookError without
-    one."""
-    if not answer.trouble:
-        return answer.advantages
-    is_partly = any(value == value for value in flat(answer.partly))
-    if law != "missing" or not is_partly or answer.gave != "NaN":
+def _of_groups(answer: Answer) -> list[list[float]]:
+    """The advantages. Raises GradebookError where the function gave none, or NaN."""
+    if answer.trouble:
         raise GradebookError(answer.trouble)
-    return [
-        [0.0 if reward is None and value != value else value for reward, value in rows]
-        for rows in map(zip, answer.rewards, answer.partly)
-    ]
+    return answer.advantages
 
 
 def _laws(
@@ -247,7 +239,7 @@ def _laws(
         steps = [law_check.step_of(batch) for batch in batches if suits(law, batch)]
         allowed = partial(rounding, settings, law == "flat")
         by_design = designed[law] if steps else ""
-        values = law_check.on_groups(lambda groups: _of_groups(call(groups), law))
+        values = law_check.on_groups(lambda groups: _of_groups(call(groups)))
         if by_design != UNKNOWN:
             return law_check.judge(law, values, steps, settings, allowed, by_design)
         # Nobody knows whether something divides: it keeps the law if either is kept.

@@ -110,9 +110,9 @@ def test_an_unknown_function_is_judged_by_no_other_ones_scale():
     assert gradebook.probe(advantages.less_the_first).laws["scale"] == "holds"
 
 
-def test_nan_that_spreads_is_not_refused():
+def test_nan_for_a_missing_reward_is_no_answer_and_no_violation():
     judged = gradebook.probe(advantages.spreads_nan)
-    assert judged.laws["missing"] == "broken" and judged.computes == "Dr. GRPO"
+    assert judged.laws["missing"] == "refused" and judged.computes == "Dr. GRPO"
 
 
 def test_trls_normalized_rloo_is_no_swapped_scale():

@@ -94,8 +94,8 @@ def _fits(steps: list[dict[str, Any]], settings: Settings) -> Iterator[Fit]:
     """Beta as the steps have it, by each estimator and denominator; those that
     fit first, and of them the declared one."""
     fits = []
-    for estimator in CHOICES["kl_estimator"]:
-        for loss in CHOICES["loss"]:
+    for estimator in map(str, CHOICES["kl_estimator"]):
+        for loss in map(str, CHOICES["loss"]):
             asked = replace(settings, beta=1.0, kl_estimator=estimator, loss=loss)
             betas = tuple(b for step in steps if (b := _beta(step, asked)) is not None)
             if betas:

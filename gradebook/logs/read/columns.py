@@ -437,7 +437,7 @@ def _refuse_lost_rewards(
 def unscored_rows(table: Mapping[str, Any]) -> np.ndarray:
     """bool [R]: no reward function gave the row a number."""
     rewards = [cells for name, cells in table.items() if name.startswith("reward ")]
-    return np.isnan(rewards).all(axis=0)
+    return np.asarray(np.isnan(rewards).all(axis=0))
 
 
 def _in_unscored_prompts(table: Mapping[str, np.ndarray]) -> np.ndarray:

@@ -393,7 +393,7 @@ def _records(value: Any) -> list[Any] | None:
 def flat(record: Mapping[str, Any]) -> dict[str, Any]:
     """The record with the numbers of a record in it, as verl's file logger nests them
     in `data`, beside the others."""
-    numbers = {}
+    numbers: dict[str, Any] = {}
     for name, value in record.items():
         inside = value if isinstance(value, dict) else {name: value}
         numbers |= {key: cell for key, cell in inside.items() if key not in numbers}

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import PurePath
+from pathlib import Path
 from typing import Any
 
 Record = Mapping[str, Any]
@@ -20,7 +20,7 @@ class Format:
     """A kind of file that a trainer writes.
 
     trainer, what  whose it is, and what it holds
-    files          patterns of paths, as `PurePath.match` takes them, likeliest first:
+    files          patterns of paths, as `Path.match` takes them, likeliest first:
                    what is taken of a folder
     without        patterns of files that are not taken with them
     fields         names that every such file has; none, for files of any fields
@@ -63,7 +63,7 @@ def inner(record: object, path: str) -> Any:
 def _traces(record: Record) -> list[Record]:
     """The rows of one of verifiers' episodes, or of one of its traces: the task or
     the group, the weighted sum of the rewards, and the advantage of every token."""
-    rows = []
+    rows: list[Record] = []
     for trace in record.get("traces", [record]):
         nodes = [n for n in trace.get("nodes") or () if isinstance(n, Mapping)]
         tokens = [a for node in nodes for a in node.get("advantages") or ()]
@@ -257,7 +257,7 @@ def format_of(names: Iterable[str]) -> Format | None:
     return next((each for each in FORMATS if each.is_of(names)), None)
 
 
-def of_folder(paths: Sequence[PurePath]) -> list[PurePath]:
+def of_folder(paths: Sequence[Path]) -> list[Path]:
     """The files of a folder that are of the first format with any; [] without one."""
     for each in FORMATS:
         for pattern in each.files:

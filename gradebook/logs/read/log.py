@@ -208,8 +208,8 @@ class _FilesRead:
             for name in [name for name in chosen.used if name not in kinds]:
                 if chosen.curves:
                     continue
-                first = "the columns of the first file"
-                raise GradebookError(key=name, expected=first, found="no such column")
+                wanted = "the columns of the first file"
+                raise GradebookError(key=name, expected=wanted, found="no such column")
             return chosen
 
         try:

@@ -84,7 +84,10 @@ def own_box(
         "guess": None,
         "place": None,
     }
-    own = {"source": minus(shown["source"]), "rule": minus(scenario.rule)}
+    own: dict[str, Any] = {
+        "source": minus(shown["source"]),
+        "rule": minus(scenario.rule),
+    }
     values = _result_of(draft.comparison, scenario, (row, token))
     if covered:
         question = (

@@ -234,7 +234,6 @@ def _split(room: Room, name: str, step: Step, mine: int | None) -> str:
         lines += f"<div{here}><p>{said}</p>{before}{bar(last[choice], 'now')}</div>"
     change = ""
     if is_again and step.answer is not None:
-        before, now = first[step.answer], last[step.answer]
-        of = f"{before} of {first.total()}", f"{now} of {last.total()}"
+        of = tuple(f"{v[step.answer]} of {v.total()}" for v in (first, last))
         change = f'<p class="gb-live">Right: {of[0]}, then {of[1]}.</p>'
     return f'<div class="gb-split">{lines}</div>{change}'
