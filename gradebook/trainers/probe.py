@@ -262,7 +262,7 @@ def _laws(
             if broken.change:
                 least = law_check.groups_of(broken.change.step)
             link = sandbox(least, settings, bug)
-            given = _of_groups(call(least), law)
+            given = _of_groups(call(least))
             shown[law] = Shown(least, given, broken.sentence, link)
     return laws, shown
 

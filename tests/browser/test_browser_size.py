@@ -30,6 +30,11 @@ CONTROLS = """() => {
   return found;
 }"""
 SHORT = {("double_normalization", SIZES[-1])}
+# Larger windows differ by the board alone: one board of rows, two of tokens.
+LARGE = ("double_normalization", "blind_kl", "tool_wall")
+MOST = 2000
+"""Pixels of an answered page with all parts folded. The longest is that of Zero-std KL,
+with its board of tokens and its second question (1,924)."""
 
 
 @pytest.fixture
@@ -55,6 +60,7 @@ def answer(page, choice):
         pytest.param(bug, size, marks=() if (bug, size) in SHORT else pytest.mark.long)
         for bug in gradebook.BUGS
         for size in SIZES
+        if bug in LARGE or size in (SIZES[0], SIZES[-1])
     ],
 )
 def test_the_answer_moves_nothing_and_its_page_is_short(page, size):
@@ -67,7 +73,7 @@ def test_the_answer_moves_nothing_and_its_page_is_short(page, size):
     expect(page.locator(".gb-listing")).to_have_count(2)
     expect(page.locator(".gb-formula").first).to_be_visible()
     if size == SIZES[0]:
-        assert page.evaluate(HEIGHT) <= 1700
+        assert page.evaluate(HEIGHT) <= MOST
         controls = page.evaluate(CONTROLS)
         assert len(controls) <= 40, controls
     page.reload()
