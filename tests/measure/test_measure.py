@@ -214,7 +214,7 @@ def test_findings_that_were_checked_by_hand_are_in_the_table(key, bugs, conventi
 
 def test_the_batches_of_the_table_show_their_bugs():
     dust = shipped("openrlhf", "0.11.2", "group_norm")["bugs"]["float32_dust"]
-    assert max(map(abs, flat(dust["advantages"]))) > 1
+    assert max(map(abs, flat(dust["advantages"]))) > 0.5
     release = shipped("ms-swift", "4.6.0", "grpo, scale_rewards=none")
     shown = release["bugs"]["unscored_rows"]
     group, advantages = shown["rewards"][0], shown["advantages"][0]
