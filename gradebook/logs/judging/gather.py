@@ -111,7 +111,7 @@ def gather(ruler: Ruler, declaration: Declaration, tick: Tick = untold) -> Evide
     if fitting or found.is_all_zero:
         suspects = _bugs_beside(fits, declaration, usable, fitting)
         found = _with_suspects(fits, found, suspects)
-        if fitting and fitting[0].view.all_rows:
+        if fitting and fitting[0].view.all_rows and not _may_vote(declaration):
             found = _with_voters(found, fitting)
         return replace(found, copies=_voting_copies(fits, fitting))
     left = unexplained(found)
@@ -199,6 +199,11 @@ def _with_distance(found: Evidence, fitting: Sequence[Computation]) -> Evidence:
     beyond = np.full(found.steps.step_count, nearest.max())
     beyond[chosen] = nearest
     return replace(found, declared_beyond=beyond)
+
+
+def _may_vote(declaration: Declaration) -> bool:
+    """It was declared that rows which the loss masks count in the mean, as in TRL."""
+    return declaration.settings.get("mask_no_eos") is False
 
 
 def _with_voters(found: Evidence, fitting: Sequence[Computation]) -> Evidence:
