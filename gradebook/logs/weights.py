@@ -135,8 +135,10 @@ def _of_a_size(
     rows = np.bincount(group).max()
     same = np.abs(slope - np.median(slope)) <= NEAR * np.abs(np.median(slope))
     if len(slope) and same.mean() > 0.5:
-        for factor in (1, 1 - 1 / rows):  # of the mean, and of leave-one-out
-            yield from _short(np.median(slope) * factor * ratio)
+        sizes = [np.median(slope), np.median(slope) * (1 - 1 / rows)]
+        # Of the mean and of leave-one-out, that with the shorter weights.
+        short = [weights for size in sizes for weights in _short(size * ratio)]
+        yield from sorted(short, key=_digits)
 
     def has_usual_eps(weights: Weights) -> bool:
         size = np.abs(weights).max()
@@ -153,6 +155,11 @@ def _simple(ratio: np.ndarray) -> Iterator[Weights]:
     sizes = (1.0, used.sum(), used.min(), *(1 / n for n in range(2, 6)))
     for size in dict.fromkeys(sizes):
         yield from _short(ratio / size)
+
+
+def _digits(weights: Weights) -> int:
+    """The most significant digits of any weight."""
+    return max(len(f"{abs(w):.6g}".replace(".", "").strip("0")) for w in weights)
 
 
 def _short(weights: np.ndarray) -> Iterator[Weights]:
