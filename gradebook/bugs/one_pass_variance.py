@@ -7,6 +7,7 @@ from torch import Tensor
 from gradebook.core.batch import Batch
 from gradebook.core.lazy_pandas import pd
 from gradebook.core.settings import Settings
+from gradebook.core.tolerance import ONE_PASS
 from gradebook.engine.advantages import divisor
 from gradebook.engine.segments import by_group, others
 
@@ -73,7 +74,7 @@ def evidence(log: "pd.DataFrame", settings: Settings) -> np.ndarray:
         gap = np.abs(spread**2 * (n - settings.ddof) / n - variance)
     undivided = np.abs(away - advantage) <= 1e-4 * np.abs(away)
     explained = log["odd"].to_numpy() & (n >= 2) & (away != 0) & (advantage != 0)
-    explained &= undivided | (gap <= 8 * 2.0**-24 * square)
+    explained &= undivided | (gap <= ONE_PASS * square)
     # One pass gives multiples of the mean square's spacing.
     unit = np.spacing((square / (n + 1)).astype("float32"))
     proof = explained & near & (undivided | (gap > unit / 4))

@@ -17,7 +17,7 @@ ONE_PASS = 8 * FLOAT32
 """A one-pass variance in float32, as a share of the sum of squares: the squares, two
 means, their product and the difference, each rounded, on both of its terms."""
 
-LAWS = 16 * FLOAT32
+OF_LAWS = 16 * FLOAT32
 """What a law's change of the rewards may move a float32 advantage by, as a share of
 the rewards' size: SCORES before the change and after it, each on two terms."""
 

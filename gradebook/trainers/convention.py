@@ -13,6 +13,7 @@ from gradebook.bugs import BUGS
 from gradebook.cases.scenario import Bug, bug
 from gradebook.core.lazy_pandas import pd
 from gradebook.core.settings import Settings
+from gradebook.core.tolerance import FLOAT32, OF_LAWS
 from gradebook.core.vocabulary import BASELINES
 from gradebook.logs.judging import suspects
 from gradebook.logs.judging.computation import Computation, View, plainness
@@ -249,7 +250,7 @@ def _float_type(computation: Computation, answers: Sequence[Answer]) -> str:
     expected = compute(as_steps(*large), computation).values.tolist()
     advantages = [value for a in large for value in flat(a.advantages)]
     off = max(abs(a - b) / max(abs(b), 1e-3) for a, b in zip(advantages, expected))
-    return "float64" if off <= 1.05 * 2**-24 else "float32"
+    return "float64" if off <= 1.05 * FLOAT32 else "float32"
 
 
 # The bugs that give a function's numbers
@@ -322,5 +323,5 @@ def _columns(steps: LoggedSteps) -> "pd.DataFrame":
 
 def _within_rounding(steps: LoggedSteps) -> np.ndarray:
     """bool [R]: the advantage is 0 up to what float32 rewards lose."""
-    rounding = Ruler(steps).base + 16 * 2.0**-24 * np.abs(steps.reward)
+    rounding = Ruler(steps).base + OF_LAWS * np.abs(steps.reward)
     return np.abs(steps.advantage) <= rounding

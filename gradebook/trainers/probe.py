@@ -20,6 +20,7 @@ from gradebook.cases.state import start
 from gradebook.cases.table import Table
 from gradebook.core.errors import GradebookError, choice, refuse
 from gradebook.core.settings import Settings
+from gradebook.core.tolerance import OF_LAWS
 from gradebook.core.vocabulary import SCALES, STEP
 from gradebook.logs.judging.computation import Computation
 from gradebook.logs.judging.declaration import declaration_of
@@ -282,7 +283,7 @@ def rounding(settings: Settings, exact: bool, step: Step) -> list[float]:
     rewards' size over the deviation that divides."""
     groups = law_check.groups_of(step)
     scored = [[r for r in group if r is not None] for group in groups]
-    spacing = 16 * 2**-24 * max([1e-3, *map(abs, flat(scored))])
+    spacing = OF_LAWS * max([1e-3, *map(abs, flat(scored))])
     allowed: list[float] = []
     for group, rewards in zip(groups, scored):
         divisor = 1.0
