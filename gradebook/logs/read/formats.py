@@ -104,6 +104,9 @@ def _counted_tokens(record: Record) -> list[Record]:
     return [{**record, "response_length": count}]
 
 
+OF_TRACES = {"prompt": "group", "reward": "reward", "advantage": "advantages"}
+"""The roles of the rows of `_traces`."""
+
 FORMATS = (
     Format(
         "TRL",
@@ -134,7 +137,7 @@ FORMATS = (
             "rollouts/step_*/train/all/traces.jsonl",
         ),
         frozenset({"task", "traces", "ok"}),
-        {"prompt": "group", "reward": "reward", "advantage": "advantages"},
+        OF_TRACES,
         rows=_traces,
     ),
     Format(
@@ -142,7 +145,7 @@ FORMATS = (
         "traces",
         ("traces.jsonl",),
         frozenset({"task", "nodes", "rewards"}),
-        {"prompt": "group", "reward": "reward", "advantage": "advantages"},
+        OF_TRACES,
         rows=_traces,
     ),
     Format(
