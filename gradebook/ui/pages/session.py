@@ -36,7 +36,8 @@ def session() -> None:
         " everyone answer, then reveal. People remember what they predicted."
     )
     st.header("The room")
-    bar.follow("session")
+    if not after_class:  # who reads it stays where they are
+        bar.follow("session")
     bar.problem()
     room = seat.here()
     if not seat.code() and not seat.cut_off():
