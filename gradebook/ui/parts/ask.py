@@ -108,6 +108,8 @@ def more() -> None:
 FOUR = ("reward", "prompt", "advantage", "step")
 """The columns that a person chooses from lists."""
 NONE = "none"
+LETTERS = 28
+"""So many characters of a name and its first cells fit into one of these lists."""
 
 
 def columns(checking: "Checking") -> None:
@@ -128,6 +130,9 @@ def columns(checking: "Checking") -> None:
 
         def shown(name: str) -> str:
             cells = ", ".join(first.get(name, ()))
+            room = max(0, LETTERS - len(name))
+            if len(cells) > room:
+                cells = f"{cells[:room].rstrip(', ')}…"
             return f"{name}: {cells}" if cells else name
 
         key = f"check-column-{role}"
