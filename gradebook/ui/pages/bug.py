@@ -138,11 +138,16 @@ def rest(
         room.move(name, draft.scenario.name, link, draft.page.stage)
 
 
+def _affected(scenario: Scenario) -> None:
+    """Which trainers have the bug, and an exercise in finding it in code."""
+    report.affected(scenario)
+    family.reading(scenario)
+
+
 def _more(draft: Draft[Scenario]) -> None:
     """Parts that open in place, one at a time, and the way to the training runs."""
     parts: dict[str, tuple[str, Callable[[], None]]] = {
-        "read": ("Find it in code", partial(family.reading, draft.scenario)),
-        "affected": ("Am I affected?", partial(report.affected, draft.scenario)),
+        "affected": ("Am I affected?", partial(_affected, draft.scenario)),
         "home": ("Take it home", partial(report.take_home, draft)),
         "deeper": ("Go deeper", partial(stages.deeper, draft)),
     }

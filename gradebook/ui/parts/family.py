@@ -8,9 +8,7 @@ from gradebook.cases.case import PLACE
 from gradebook.cases.rules import RULES
 from gradebook.cases.scenario import Scenario, load, siblings
 from gradebook.ui import keys
-from gradebook.ui.parts import address, words
-from gradebook.ui.parts.widget import markup
-from gradebook.ui.parts.words import safe
+from gradebook.ui.parts import words
 
 
 def same_rule(scenario: Scenario) -> None:
@@ -18,17 +16,9 @@ def same_rule(scenario: Scenario) -> None:
     if not scenario.breaks:
         return
     rule = RULES[scenario.breaks]
-    links = ", ".join(
-        f'<a href="{name}" data-name="{name}">{safe(load(name).title)}</a>'
-        for name in siblings(scenario.bug)
-    )
-    text = (
-        f'<p class="gb-family"><b>{safe(rule.title)}.</b> The same rule is broken by'
-        f" {links}.</p>"
-    )
-    chosen = markup(text, key=f"family-{scenario.bug}")
-    if chosen in siblings(scenario.bug):
-        st.switch_page(address.page_files()[chosen])
+    titles = ", ".join(load(name).title for name in siblings(scenario.bug))
+    rule_broken = f"**{words.plain(rule.title)}.** The same rule is broken by"
+    st.markdown(f"{rule_broken} {words.plain(titles)}.")
 
 
 def reading(scenario: Scenario) -> None:
@@ -57,6 +47,3 @@ def reading(scenario: Scenario) -> None:
         text.markdown(words.plain(exercise.said[number] + trainers))
     if chosen is None:
         st.caption("The lines are written for this page. One of the three is right.")
-        return
-    look = words.plain(scenario.affected.look)
-    st.markdown(f"**In unfamiliar code:** {look}")
