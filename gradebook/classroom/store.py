@@ -202,8 +202,7 @@ to give SQLite's lock. One that needs longer is away."""
 QUEUE = 4 * PATIENCE
 """Seconds to wait for a connection, and for a lock or an answer of a database that
 answers others meanwhile: longer than PATIENCE, since the votes of a class are written
-one after the other. 60 votes at once took 6 s on a machine with other work, so that
-votes met a database that was called away."""
+one after the other."""
 AGAIN = 1.0
 """Seconds until a database that is away is tried again."""
 CONNECTIONS, MORE_CONNECTIONS = 16, 10

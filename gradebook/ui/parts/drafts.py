@@ -4,7 +4,6 @@ nothing.
 """
 
 import math
-import re
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import NamedTuple, Self
@@ -147,11 +146,8 @@ def of(case: C) -> Draft[C]:
 
 SKIPPED = -1
 COOKIE = "gradebook"
-NAME = re.compile(r"[A-Za-z0-9_.+-]{1,40}")
-"""What a cookie may hold of a trainer's name or version."""
-OTHERS = ("!", "?", "@")
-"""How an entry begins that is about a batch without a name, a training run, or the
-learner's trainer."""
+OTHERS = ("!", "?")
+"""How an entry begins that is about a batch without a name, or a training run."""
 LONGEST = 3800
 """Bytes of the cookie at most; browsers take 4096."""
 
@@ -175,7 +171,6 @@ class Progress:
              checkpoint by its number of bugs, a variant by its name
     trained  bug -> what was predicted of a training run: the choice, None for no
              vote, and the dose in the question
-    trainer  the learner's own: package and version, '' before they are chosen
     """
 
     guesses: dict[str, Guess] = field(default_factory=dict)
@@ -184,7 +179,6 @@ class Progress:
     hidden: set[str] = field(default_factory=set)
     unnamed: dict[str, bool] = field(default_factory=dict)
     trained: dict[str, tuple[int | None, str]] = field(default_factory=dict)
-    trainer: tuple[str, str] = ("", "")
 
     def covered(self, case: str) -> bool:
         return case in self.hidden or case not in self.guesses
@@ -220,8 +214,6 @@ class Progress:
         for bug, (choice, dose) in self.trained.items():
             chosen = "" if choice is None else choice
             entries.append(f"?{bug}:{chosen}:{quote(dose, safe='')}")
-        if all(map(NAME.fullmatch, self.trainer)):
-            entries.append("@" + ":".join(self.trainer))
         return entries
 
     def _read_other(self, entry: str) -> None:
@@ -230,12 +222,9 @@ class Progress:
         if entry[0] == "!":
             (right,) = rest
             self.unnamed[name] = bool(int(right))
-        elif entry[0] == "?":
+        else:
             choice, dose = rest
             self.trained[name] = int(choice) if choice else None, unquote(dose)
-        else:
-            (version,) = rest
-            self.trainer = name, version
 
     @classmethod
     def read(cls, text: str) -> Self:

@@ -137,9 +137,6 @@
  * @property {string[]} notes
  * @property {string} overflow  which numbers are too large
  * @property {string} source  where the batch came from
- * @property {string} long  why the batch makes no link; "" where it makes one
- * @property {[name: string, value: string, sentence: string] | null} offer  a setting that
- *   would fit the batch
  * @property {boolean} covered
  * @property {string[]} names
  * @property {string} stale
