@@ -32,8 +32,8 @@ def choose(reader, choice):
 @pytest.mark.long
 def test_a_class_goes_on_after_its_server_was_killed(elsewhere, tmp_path):
     """The lead and two learners, one at 390 px, come back by themselves to room,
-    question and vote, and the vote that is sent meanwhile counts; the lead reveals,
-    and takes it back."""
+    question and vote; what is typed meanwhile counts, and a vote waits. The lead
+    reveals, and takes it back."""
     server = Server(tmp_path).wait()
     lead, one, two = (Reader(elsewhere(width), server) for width in (1280, 1280, 390))
     lead.page.goto(f"{server.url}/session")
@@ -63,11 +63,13 @@ def test_a_class_goes_on_after_its_server_was_killed(elsewhere, tmp_path):
     away = one.page.get_by_text("The server is away")
     expect(away).to_be_visible()
     one.board.type(0, "0.25")  # nobody is there to hear it
-    choose(one, 1)
+    expect(one.page.locator(".box .show")).to_be_disabled()
     server.process.wait()
     server.start()
     server.wait()
     expect(away).to_be_hidden(timeout=60_000)
+    expect(one.keyed("room-bar")).to_contain_text("You said Positive")
+    choose(one, 1)
     expect(one.keyed("room-bar")).to_contain_text("You said Zero")
     expect(two.keyed("room-bar")).to_contain_text("You said Negative")
     # Rewards 0.25, -0.5, 1 and -1: mean -0.0625, deviation 0.875.

@@ -20,7 +20,7 @@ RECORDS = [
 def test_a_status_names_a_version_and_a_date(bug, one):
     assert one.report.split()[0] in ("issue", "PR")
     days = [one.seen, *(checked.on for checked in one.checked)]
-    assert all(date(2024, 1, 1) <= day <= date(2026, 11, 27) for day in days)
+    assert all(date(2024, 1, 1) <= day <= date.today() for day in days)
     for checked in one.checked:
         assert any(letter.isdigit() for letter in checked.version)
     dated = one.fixed_in.date if one.fixed_in else one.seen

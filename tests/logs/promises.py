@@ -8,7 +8,8 @@ from asking import named, verdict_on
 def inside(seed):
     """Nobody innocent is accused; the right name is told, exit code 0."""
     name, estimator, frame = formulas.innocent(seed)
-    said = verdict_on(frame)
+    # A log that says which rows were accepted, while all vote, is of the kind `masked`.
+    said = verdict_on(frame.drop(columns="accepted", errors="ignore"))
     right = said.exit_code == 0 and estimator in named(said)
     return name, "broken" if said.exit_code == 1 else right, said
 
