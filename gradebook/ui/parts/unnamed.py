@@ -14,7 +14,7 @@ import streamlit as st
 
 from gradebook.analysis import quiz
 from gradebook.bugs import BUGS
-from gradebook.cases.scenario import Scenario, load
+from gradebook.cases.scenario import Scenario, load, variants
 from gradebook.cases.state import start, title
 from gradebook.core.columns import COLUMNS, as_text, titled
 from gradebook.core.formatting import minus, settled, signed
@@ -52,7 +52,7 @@ def seen(progress: Progress) -> tuple[str, ...]:
 
 def came_back(progress: Progress, bug: str) -> bool:
     """Another batch of the bug was judged without its name."""
-    return any(name.partition("-")[0] == bug for name in progress.unnamed)
+    return any(case.name in progress.unnamed for case in variants(bug))
 
 
 def checkpoint_due(progress: Progress) -> int:
