@@ -4,6 +4,7 @@ import json
 import math
 import os
 import re
+import sys
 import tempfile
 from dataclasses import replace
 from functools import cache
@@ -295,6 +296,15 @@ class Visit:
             if value is not None:
                 sums[row] = sums.get(row, 0) + value * (last - first + 1)
         return dict(sorted(sums.items()))
+
+
+@pytest.fixture(autouse=True)
+def main_module():
+    """AppTest leaves its script as `__main__`, and a process that is spawned later
+    would run that script."""
+    main = sys.modules["__main__"]
+    yield
+    sys.modules["__main__"] = main
 
 
 @pytest.fixture(scope="session")

@@ -132,10 +132,10 @@ def test_one_press_of_back_returns_from_an_answer_and_from_a_game(read):
 
 def test_home_leads_to_a_bug_and_remembers_it(read):
     page = read("", HOME).page
-    tile = page.locator(".gb-index a[data-name=fan_out]")
+    tile = page.locator(".gb-index .tiles a[data-name=fan_out]")
     expect(tile).to_have_class("covered")
     page.get_by_role("searchbox").fill("slime")
-    expect(page.locator(".gb-index a[data-name=zero_std_kl]")).to_be_hidden()
+    expect(page.locator(".gb-index .tiles a[data-name=zero_std_kl]")).to_be_hidden()
     tile.click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Fan-out")
     page.get_by_role("button", name="Skip").click()
