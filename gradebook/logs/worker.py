@@ -84,7 +84,7 @@ class Checks:
     def warm(self) -> None:
         """Starts the process, so that the first check need not wait for imports."""
         with self._lock:
-            if self._process is None:
+            if self._process is None and not self._is_closed:
                 self._process = _started()
 
     def ask(self, files: Sequence[Source], options: Mapping[str, Any]) -> Check:
@@ -116,9 +116,10 @@ class Checks:
                 self._process.kill()
 
     def close(self) -> None:
-        """Ends the process; what waits is cancelled."""
+        """Ends the process; what waits is cancelled, and none is started any more."""
         with self._lock:
-            self._is_closed, process = True, self._process
+            self._is_closed = True
+            process = self._process
             if process is not None:
                 process.kill()
         self._thread.shutdown(cancel_futures=True)
@@ -128,7 +129,8 @@ class Checks:
     def _answer(self, check: Check) -> Verdict:
         self.warm()
         process = self._process
-        assert process and process.stdin and process.stdout  # both are pipes
+        if process is None:  # closed before the first check began
+            raise GradebookError(CANCELLED)
         try:
             return self._told(check, process)
         except (OSError, EOFError, pickle.UnpicklingError):
@@ -140,7 +142,7 @@ class Checks:
                     self._process = _started()
 
     def _told(self, check: Check, process: subprocess.Popen[bytes]) -> Verdict:
-        assert process.stdin and process.stdout
+        assert process.stdin and process.stdout  # both are pipes
         if check.is_cancelled:
             raise GradebookError(CANCELLED)
         pickle.dump((check.files, check.options), process.stdin)

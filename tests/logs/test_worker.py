@@ -169,6 +169,14 @@ def test_too_many_checks_in_the_queue_are_refused(monkeypatch):
         checks.close()
 
 
+def test_no_process_is_started_after_the_end():
+    # A thread that is slow to begin its check asks for the process after `close`.
+    checks = Checks()
+    checks.close()
+    checks.warm()
+    assert checks._process is None
+
+
 def test_a_hostile_file_ends_in_the_process_and_not_in_the_server(checks):
     with pytest.raises(GradebookError, match="compressed buffers"):
         verdict(checks, hostile.compressed_recording(10**6))

@@ -72,7 +72,6 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("chosen", nargs="*", metavar="BUG[=DOSE]", help=about)
     options = parser.parse_args(arguments)
     chosen = [*map(_chosen, options.chosen or experimented())]
-    torch.set_flush_denormal(True)
     options.folder.mkdir(parents=True, exist_ok=True)
     shape = Shape(options.layers, options.width)
     if options.shipped:
