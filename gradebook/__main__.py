@@ -19,10 +19,10 @@ from typing import Any, NoReturn
 from gradebook.core import PROJECT
 from gradebook.core.errors import GradebookError, refuse
 from gradebook.logs.explore import failing_test
-from gradebook.logs.judging.words import COMMAND, unnamed_said
+from gradebook.logs.judging.sentences import COMMAND, unnamed_said
 from gradebook.logs.log import check_log, options_of, pairs
-from gradebook.logs.read.columns import Unnamed
-from gradebook.logs.report import escaped, github, junit, printable, report, text
+from gradebook.logs.read.log_columns import Unnamed
+from gradebook.logs.surfaces import escaped, github, junit, printable, report, text
 from gradebook.output.terminal import bug_list, explain
 
 WRONG = 2

@@ -27,7 +27,7 @@ class Evidence(schema.Part):
     """Numbers that help to settle the report.
 
     says      what the numbers are, in a phrase
-    show      what is computed, as gradebook.analysis.evidence names it
+    show      what is computed, as gradebook.analysis.report_numbers names it
     settings  settings that differ from the report's
     rows      another batch than the report's
     bug       runs the engine with this bug instead of the correct one

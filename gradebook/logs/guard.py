@@ -23,7 +23,7 @@ from gradebook.logs.judging.fit import WRITTEN, Ruler, distance
 from gradebook.logs.judging.gather import search
 from gradebook.logs.judging.judge import judge
 from gradebook.logs.judging.rounding import Rounding
-from gradebook.logs.judging.words import statement_of
+from gradebook.logs.judging.sentences import statement_of
 from gradebook.logs.logged_steps import LoggedSteps, to_logged
 from gradebook.logs.recorder import RecordedStep, recorded_step
 from gradebook.logs.signal import signal_of

@@ -22,9 +22,7 @@ from gradebook.logs.judging.fit import ruler_of
 from gradebook.logs.judging.judge import each_step, judge
 from gradebook.logs.judging.order import Order, order_of
 from gradebook.logs.judging.rounding import Rounding
-from gradebook.logs.judging.suspects import can_show, telling_columns
-from gradebook.logs.judging.verdict import Verdict
-from gradebook.logs.judging.words import (
+from gradebook.logs.judging.sentences import (
     REASONS,
     Statement,
     curves_said,
@@ -34,12 +32,14 @@ from gradebook.logs.judging.words import (
     statement_of,
     ties_of,
 )
+from gradebook.logs.judging.suspects import can_show, telling_columns
+from gradebook.logs.judging.verdict import Verdict
 from gradebook.logs.logged_steps import LoggedSteps
-from gradebook.logs.read.columns import Avoid, unnamed
 from gradebook.logs.read.files import Source
-from gradebook.logs.read.log import NAMED, Log, read_files, read_frame, read_recording
+from gradebook.logs.read.log_columns import Avoid, unnamed
+from gradebook.logs.read.rows import NAMED, Log, read_files, read_frame, read_recording
 from gradebook.logs.signal import Signal, signal_of
-from gradebook.logs.trl import ASSUMED, TrlLayout, layout_of, logged
+from gradebook.logs.trl_layout import ASSUMED, TrlLayout, layout_of, logged
 
 if TYPE_CHECKING:
     from gradebook.logs.recording import Recording

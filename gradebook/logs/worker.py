@@ -204,7 +204,7 @@ def serve() -> None:
     import torch
 
     from gradebook.logs.log import check_log
-    from gradebook.logs.read.log import pasted
+    from gradebook.logs.read.rows import pasted
 
     answers, sys.stdout = sys.stdout.buffer, sys.stderr
     torch.set_num_threads(1)

@@ -24,7 +24,7 @@ from gradebook.core.tolerance import OF_LAWS
 from gradebook.core.vocabulary import SCALES, STEP
 from gradebook.logs.judging.computation import Computation
 from gradebook.logs.judging.declaration import declaration_of
-from gradebook.logs.judging.words import left_over_words
+from gradebook.logs.judging.sentences import left_over_words
 from gradebook.trainers import convention
 from gradebook.trainers.batches import BATCHES, LAW_BATCHES
 from gradebook.trainers.child import Answer, Rewards, Unusable, answer_of, apart, flat

@@ -68,11 +68,11 @@ output/csv_file.py | return FORMULA.sub | return re.compile("$^").sub | output/t
 output/rendering.py | text = json.dumps(value, ensure_ascii=False) | text = json.dumps(value) | output/test_export.py
 output/scenario_file.py | [wrong, right] if differs else [right, wrong] | [right, wrong] if differs else [wrong, right] | output/test_export.py
 output/pytest_file.py | tolerance = min(LOOSE, wrong / 10) if catches else LOOSE | tolerance = LOOSE | output/test_pytest_file.py
-logs/report.py | f"%{ord(c):02X}" | f"%{ord(c):03X}" | logs/test_check_cli.py
-logs/report.py | {0: "", 1: "failure", 2: partly} | {0: "", 1: partly, 2: "failure"} | logs/test_check_cli.py
-logs/read/columns.py | np.where(flags == keeps, whole, flags * 0) | np.where(flags != keeps, whole, flags * 0) | logs/test_asks.py
-logs/read/log.py | near if (bad & unknown).any() else bad | bad | logs/test_logs_readers.py
-logs/trl.py | cut = max(cuts | cut = min(cuts | logs/test_check_trl.py
+logs/surfaces.py | f"%{ord(c):02X}" | f"%{ord(c):03X}" | logs/test_check_cli.py
+logs/surfaces.py | {0: "", 1: "failure", 2: partly} | {0: "", 1: partly, 2: "failure"} | logs/test_check_cli.py
+logs/read/log_columns.py | np.where(flags == keeps, whole, flags * 0) | np.where(flags != keeps, whole, flags * 0) | logs/test_asks.py
+logs/read/rows.py | near if (bad & unknown).any() else bad | bad | logs/test_logs_readers.py
+logs/trl_layout.py | cut = max(cuts | cut = min(cuts | logs/test_check_trl.py
 logs/recording.py | ["step", "rank"], keep="last" | ["step", "rank"], keep="first" | logs/recording/test_recorder.py
 logs/guard.py | acts = j.verdict in ("other", "suspect", "none fits") | acts = j.verdict in ("other", "suspect") | logs/test_guard.py
 logs/judging/declaration.py | "scale": c.scale, | "scale": c.baseline, | logs/test_asks.py

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradebook.logs.log import check, check_log
-from gradebook.logs.read.columns import canonical, guessed
-from gradebook.logs.trl import explained, layout_of
+from gradebook.logs.read.log_columns import canonical, guessed
+from gradebook.logs.trl_layout import explained, layout_of
 from gradebook.logs.weights import least_squares, solved
 
 LOGS = Path(__file__).parents[1] / "logs"

@@ -11,7 +11,7 @@ from gradebook.logs.log import check_log
 from gradebook.logs.read.curves import as_curves
 from gradebook.logs.read.files import step_in
 from gradebook.logs.read.formats import FORMATS
-from gradebook.logs.read.log import pasted, read_files
+from gradebook.logs.read.rows import pasted, read_files
 
 FOLDER = Path(__file__).parent / "formats"
 ROLES = {

@@ -15,7 +15,7 @@ from pathlib import Path
 from logs import hostile
 from gradebook.core.errors import GradebookError
 from gradebook.logs.log import check_log
-from gradebook.logs.read.log import pasted
+from gradebook.logs.read.rows import pasted
 
 def peak():
     "The most memory that this process held since the last `clear_refs`, in MB."

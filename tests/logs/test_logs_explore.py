@@ -14,7 +14,7 @@ from gradebook.analysis.comparison import compare
 from gradebook.cases.scenario import load
 from gradebook.core.errors import GradebookError
 from gradebook.logs.explore import failing_test, state_of, step_rows, worst_steps
-from gradebook.logs.report import report
+from gradebook.logs.surfaces import report
 
 
 @cache

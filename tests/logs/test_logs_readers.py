@@ -18,7 +18,7 @@ import gradebook
 from gradebook.core.errors import GradebookError
 from gradebook.logs.log import check_log
 from gradebook.logs.read.files import sources
-from gradebook.logs.read.log import pasted, read_files
+from gradebook.logs.read.rows import pasted, read_files
 
 TRL = Path(__file__).parent / "trl-group"
 EVERY = pytest.mark.parametrize("kind", ["csv", "tsv", "jsonl", "parquet"])

@@ -8,10 +8,10 @@ from logs.made import made
 
 from gradebook.__main__ import main
 from gradebook.core.errors import GradebookError
-from gradebook.logs import report
+from gradebook.logs import surfaces
 from gradebook.logs.guard import Guard
 from gradebook.logs.log import check_log
-from gradebook.logs.read.log import pasted
+from gradebook.logs.read.rows import pasted
 
 # Three steps of two prompts, a rollout's reward each; b of step 3 has one row less.
 REWARDS = {
@@ -56,16 +56,16 @@ def test_each_fact_is_a_sentence(verdict):
 
 
 def test_a_log_without_advantages_opens_with_what_it_shows(verdict):
-    text = report.text(verdict, verbose=False)
-    assert f"{report.LEARNING} 5 of 6 prompts" in text
+    text = surfaces.text(verdict, verbose=False)
+    assert f"{surfaces.LEARNING} 5 of 6 prompts" in text
     assert "the engines would differ" not in text
 
 
 def test_every_surface_says_it(verdict, tmp_path, capsys):
     first = verdict.signal.sentences[0]
     assert json.loads(verdict.to_json())["signal"]["sentences"][0] == first
-    assert first in report.report(verdict)
-    assert first in report.github(verdict, "run") and first in report.junit(
+    assert first in surfaces.report(verdict)
+    assert first in surfaces.github(verdict, "run") and first in surfaces.junit(
         verdict, "r"
     )
     path = tmp_path / "run.csv"
@@ -131,5 +131,5 @@ def test_steps_that_were_left_out_are_said_in_the_verdict():
     lines = log.to_csv(index=False).split("\n")
     lines[2] = lines[2].replace(",", ",,", 1)
     verdict = check_log([pasted("\n".join(lines))])
-    assert report.judged(verdict) == "Judged 1 of 2 steps."
-    assert "Judged 1 of 2 steps." in report.text(verdict, verbose=False)
+    assert surfaces.judged(verdict) == "Judged 1 of 2 steps."
+    assert "Judged 1 of 2 steps." in surfaces.text(verdict, verbose=False)

@@ -13,7 +13,7 @@ from gradebook.logs import worker
 from gradebook.logs.explore import step_rows
 from gradebook.logs.log import check_log
 from gradebook.logs.read.files import Source
-from gradebook.logs.read.log import pasted
+from gradebook.logs.read.rows import pasted
 from gradebook.logs.worker import TOO_BIG, TOO_LONG, Checks
 
 LOG = "step,prompt,reward,advantage\n" + "".join(

@@ -5,7 +5,7 @@ import pytest
 from gradebook.cases.scenario import load
 from gradebook.core.errors import GradebookError
 from gradebook.logs.log import check_log
-from gradebook.logs.read.log import pasted
+from gradebook.logs.read.rows import pasted
 from gradebook.logs.worker import Checks
 from gradebook.ui.pages.check import checks
 from gradebook.ui.parts.ask import EXAMPLES, FOLDER

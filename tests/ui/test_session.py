@@ -18,7 +18,7 @@ from gradebook.classroom.plan import plan
 from gradebook.ui.pages.session import results
 from gradebook.ui.parts import address
 from gradebook.ui.rooms import seat as widgets
-from gradebook.ui.rooms.after import handout
+from gradebook.ui.rooms.after_page import handout
 
 Q = "partial_groups"
 

@@ -13,8 +13,8 @@ from pydantic_core import to_jsonable_python
 from gradebook.core.lazy_pandas import pd
 from gradebook.logs.judging.decide import Judgement, no_steps
 from gradebook.logs.judging.order import Order
-from gradebook.logs.judging.words import Columns, Statement
-from gradebook.logs.read.log import Log
+from gradebook.logs.judging.sentences import Columns, Statement
+from gradebook.logs.read.rows import Log
 from gradebook.logs.signal import Signal
 
 

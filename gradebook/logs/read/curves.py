@@ -14,7 +14,7 @@ import numpy as np
 
 from gradebook.core.formatting import counted, short
 from gradebook.core.lazy_pandas import pd
-from gradebook.logs.read.columns import NAMES
+from gradebook.logs.read.log_columns import NAMES
 
 KEYS = re.compile(
     r"(?:.*[/_])?(?:loss|grad_norm|learning_rate|lr|kl|entropy|reward_std|epoch"

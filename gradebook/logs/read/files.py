@@ -17,11 +17,11 @@ import numpy as np
 
 from gradebook.core.errors import GradebookError, refuse, shown
 from gradebook.core.lazy_pandas import pd
-from gradebook.logs.read import columns as cells
+from gradebook.logs.read import log_columns as cells
 from gradebook.logs.read.broken import NAMED, Broken
-from gradebook.logs.read.columns import Columns, kind_of
 from gradebook.logs.read.curves import as_curves
 from gradebook.logs.read.formats import Format, format_of, of_folder
+from gradebook.logs.read.log_columns import Columns, kind_of
 
 ENDINGS = {
     **dict.fromkeys((".csv", ".tsv", ".txt"), "csv"),

@@ -41,7 +41,7 @@ from gradebook.output.axes import Axis
 from gradebook.output.figures import picture as rows_picture
 from gradebook.output.panels import Panel
 from gradebook.ui import keys
-from gradebook.ui.board import tokens
+from gradebook.ui.board import token_board
 from gradebook.ui.board.view import view
 from gradebook.ui.parts.drafts import SKIPPED, Draft
 from gradebook.ui.program import stub
@@ -148,7 +148,7 @@ def _token(line: Sequence[Any], name: str) -> str:
 
 def _numbers(*texts: str) -> str:
     """Both engines' numbers; a masked token has none."""
-    return "" if {*texts} == {tokens.NO_NUMBER} else " → ".join(texts)
+    return "" if {*texts} == {token_board.NO_NUMBER} else " → ".join(texts)
 
 
 def _dragged(values: Sequence[float | None]) -> list[str]:

@@ -32,7 +32,7 @@ from gradebook.core.formatting import (
 )
 from gradebook.engine.pipeline import CHAPTERS, SLOPES, Trace
 from gradebook.output import panels
-from gradebook.ui.board import tokens
+from gradebook.ui.board import token_board
 from gradebook.ui.board.view import browser_numbers, view
 from gradebook.ui.parts.drafts import SKIPPED, Draft, Guess, Progress
 
@@ -201,7 +201,7 @@ def _result_of(
 ) -> tuple[float, float]:
     """Both engines' result on a row, or on the token where lines are tokens."""
     if scenario.lines != "row":
-        correct, faulty = tokens.sides(both)
+        correct, faulty = token_board.sides(both)
         return float(correct[place]), float(faulty[place])
     panel = panels.telling(both, scenario.telltale.kind)
     return float(panel.correct[place[0]]), float(panel.faulty[place[0]])
@@ -272,7 +272,7 @@ def _slides(draft: Draft[Scenario], task: Challenge) -> int | None:
         return None
     if scenario.lines == "row":
         return edits.rows[0]
-    return tokens.handle_of(draft, edits.rows[0])
+    return token_board.handle_of(draft, edits.rows[0])
 
 
 def _live(draft: Draft[Scenario], task: Challenge) -> str:
@@ -295,7 +295,7 @@ def _live(draft: Draft[Scenario], task: Challenge) -> str:
 def _differing(draft: Draft[Scenario]) -> str:
     both = draft.comparison
     if draft.scenario.lines != "row":
-        correct, faulty = tokens.sides(both)
+        correct, faulty = token_board.sides(both)
         count = int((~same(correct, faulty) & both.batch.mask).sum())
         return counted(count, "token differs", "tokens differ")
     count = int((both.differs("advantage") | both.differs("gradient")).sum())

@@ -38,7 +38,7 @@ from gradebook.core.vocabulary import BASELINES, NOTHING, STEP
 from gradebook.engine.pipeline import CHAPTERS, Trace
 from gradebook.output import panels
 from gradebook.output.axes import of_inputs, result_axis
-from gradebook.ui.board import tokens
+from gradebook.ui.board import token_board
 from gradebook.ui.parts.drafts import Draft
 
 HOLLOW = {
@@ -77,7 +77,7 @@ def view(
     if draft.scenario.lines == "row":
         drawn = _by_row(draft, kind, covered, places, lesson)
     else:
-        drawn = tokens.board(draft, covered, places)
+        drawn = token_board.board(draft, covered, places)
     if covered:
         drawn["summary"] = f"Shown: {names[0]}. Hidden: {names[1]}."
         if draft.edited and not draft.own:

@@ -10,7 +10,7 @@ from urllib.parse import parse_qsl
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from gradebook.analysis.evidence import FORMULAS, in_words, numbers
+from gradebook.analysis.report_numbers import FORMULAS, in_words, numbers
 from gradebook.cases.link import query_string
 from gradebook.cases.reports import CHOICES, ROUNDS, Report
 from gradebook.cases.reports import game as reports_of

@@ -8,10 +8,10 @@ import streamlit as st
 from gradebook.cases.scenario import SANDBOX, case, load
 from gradebook.core.errors import GradebookError
 from gradebook.core.formatting import counted, flips
-from gradebook.logs import explore, report
+from gradebook.logs import explore, surfaces
+from gradebook.logs.judging.sentences import PAGE, unnamed_said
 from gradebook.logs.judging.verdict import Verdict
-from gradebook.logs.judging.words import PAGE, unnamed_said
-from gradebook.logs.read.columns import Unnamed
+from gradebook.logs.read.log_columns import Unnamed
 from gradebook.logs.signal import Signal
 from gradebook.logs.worker import Checks
 from gradebook.output.charts import signal_figure, timeline_figure
@@ -134,7 +134,7 @@ def _card(checking: Checking, verdict: Verdict) -> None:
         paragraphs = [
             f"### {head}",
             *map(
-                words.plain, (f"{first}.", rest, report.judged(verdict), verdict.near)
+                words.plain, (f"{first}.", rest, surfaces.judged(verdict), verdict.near)
             ),
         ]
         st.markdown("\n\n".join(paragraphs))
@@ -156,7 +156,7 @@ def _card(checking: Checking, verdict: Verdict) -> None:
 
 def _learning(signal: Signal) -> None:
     """Which prompts teach, step by step: a fact about the run, beside the verdict."""
-    st.markdown(words.titled(report.LEARNING, level=3))
+    st.markdown(words.titled(surfaces.LEARNING, level=3))
     chart(
         signal_figure(signal.steps, signal.few_from),
         key="check-signal",
@@ -197,15 +197,15 @@ def _listed(texts: Sequence[str]) -> str:
 
 def _evidence(verdict: Verdict) -> None:
     st.markdown(words.titled("Evidence", level=3))
-    table(["", ""], [list(fact) for fact in report.facts(verdict)], label="evidence")
-    for title, texts in report.lists(verdict).items():
+    table(["", ""], [list(fact) for fact in surfaces.facts(verdict)], label="evidence")
+    for title, texts in surfaces.lists(verdict).items():
         if texts:
             part = st.expander(title, expanded=title == "Left out or missing")
             part.markdown(_listed(texts))
     with st.container(horizontal=True):
         download("Verdict as JSON", "gradebook-verdict.json", verdict.to_json)
-        html = partial(report.report, verdict)
-        download("Report as HTML", "gradebook-report.html", html)
+        html = partial(surfaces.report, verdict)
+        download("Report as HTML", "gradebook-surfaces.html", html)
         if verdict.bug:
             label, name = "Smallest failing step as pytest file", verdict.bug
             download(label, f"test_{name}.py", partial(explore.failing_test, verdict))

@@ -20,15 +20,15 @@ from gradebook.ui import keys
 from gradebook.ui.parts import words
 from gradebook.ui.parts.address import bug_files, for_others, page_link, whole
 from gradebook.ui.parts.widget import download
-from gradebook.ui.rooms import after, bar, plans, seat
+from gradebook.ui.rooms import after_page, bar, plans, seat
 from gradebook.ui.rooms.news import news
 from gradebook.ui.rooms.plans import notes
 
 
 def session() -> None:
     st.title("Session")
-    if after_class := st.query_params.get(after.PARAMETER):
-        after.page(read(after_class))
+    if after_class := st.query_params.get(after_page.PARAMETER):
+        after_page.page(read(after_class))
         st.header("A session of your own", anchor=False)
     st.markdown(
         f"A session takes {MINUTES} minutes, or as many as you have. It works"
@@ -206,4 +206,4 @@ def _results(room: Room) -> None:
     with st.container(horizontal=True):
         as_csv = partial(frame.to_csv, index=False)
         download("CSV", "gradebook-class.csv", as_csv)
-    after.offered(room)
+    after_page.offered(room)

@@ -15,9 +15,9 @@ from gradebook.core.vocabulary import NAMED
 from gradebook.logs.explore import StepRows, step_rows
 from gradebook.logs.judging.verdict import Verdict
 from gradebook.logs.log import options_of
-from gradebook.logs.read.columns import NAMES, First
 from gradebook.logs.read.files import Source, natural
-from gradebook.logs.read.log import pasted
+from gradebook.logs.read.log_columns import NAMES, First
+from gradebook.logs.read.rows import pasted
 from gradebook.trainers.releases import measured
 from gradebook.ui import keys
 from gradebook.ui.parts import words

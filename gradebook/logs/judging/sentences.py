@@ -19,8 +19,8 @@ from gradebook.logs.judging.left_over import LeftOver
 from gradebook.logs.judging.near import NearMiss
 from gradebook.logs.judging.order import Order
 from gradebook.logs.judging.suspects import Suspect
-from gradebook.logs.read.columns import Unnamed
 from gradebook.logs.read.curves import Curves
+from gradebook.logs.read.log_columns import Unnamed
 
 Columns = Mapping[str, str]  # role -> the log's own name of a column
 

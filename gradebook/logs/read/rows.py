@@ -11,16 +11,8 @@ import numpy as np
 
 from gradebook.core.errors import GradebookError
 from gradebook.core.lazy_pandas import pd
-from gradebook.logs.read import columns as reading
+from gradebook.logs.read import log_columns as reading
 from gradebook.logs.read.broken import NAMED
-from gradebook.logs.read.columns import (
-    Avoid,
-    Columns,
-    First,
-    canonical,
-    guessed,
-    kind_of,
-)
 from gradebook.logs.read.curves import Curves, as_curves, curves_of
 from gradebook.logs.read.files import (
     LOGS,
@@ -33,6 +25,14 @@ from gradebook.logs.read.files import (
     unique,
 )
 from gradebook.logs.read.formats import Format
+from gradebook.logs.read.log_columns import (
+    Avoid,
+    Columns,
+    First,
+    canonical,
+    guessed,
+    kind_of,
+)
 
 if TYPE_CHECKING:
     from gradebook.logs.recording import Recording

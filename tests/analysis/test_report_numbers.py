@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from gradebook import GradebookError
-from gradebook.analysis.evidence import FORMULAS, in_words, numbers
+from gradebook.analysis.report_numbers import FORMULAS, in_words, numbers
 from gradebook.cases.reports import alarms
 from gradebook.cases.table import Table
 

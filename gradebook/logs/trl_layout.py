@@ -20,7 +20,7 @@ from gradebook.core.errors import refuse
 from gradebook.core.formatting import counted
 from gradebook.core.lazy_pandas import pd
 from gradebook.logs.logged_steps import LoggedSteps, Several, to_logged
-from gradebook.logs.read.columns import Columns
+from gradebook.logs.read.log_columns import Columns
 from gradebook.logs.weights import NEAR, centered, least_squares, solved
 
 SAMPLE_ROWS = 4096
