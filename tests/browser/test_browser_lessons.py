@@ -8,7 +8,7 @@ from playwright.sync_api import expect
 import gradebook
 
 BUG = "partial_groups"
-HOME = "One unfinished answer can make training punish three right ones."
+HOME = "36 reported bugs in how RL trainers turn rewards into updates"
 TITLE = gradebook.load(BUG).title
 TASKS = gradebook.load(BUG).challenges
 
@@ -132,10 +132,20 @@ def test_one_press_of_back_returns_from_an_answer_and_from_a_game(read):
 
 def test_home_leads_to_a_bug_and_remembers_it(read):
     page = read("", HOME).page
+    first, whole = (
+        page.locator(part).bounding_box()
+        for part in (".st-key-first-line", ".gb-index")
+    )
+    assert first["y"] + first["height"] <= 800 <= whole["y"]  # the map comes second,
+    assert whole["height"] <= 800 - 60  # in one look below Streamlit's header
     tile = page.locator(".gb-index .tiles a[data-name=fan_out]")
     expect(tile).to_have_class("covered")
     page.get_by_role("searchbox").fill("slime")
     expect(page.locator(".gb-index .tiles a[data-name=zero_std_kl]")).to_be_hidden()
+    page.get_by_label("by rule").check()
+    expect(tile).to_be_hidden()  # its view by rule takes the map's place
+    expect(page.locator(".rules a[data-name=fan_out]")).to_be_visible()
+    page.get_by_label("by stage").check()
     tile.click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Fan-out")
     page.get_by_role("button", name="Skip").click()

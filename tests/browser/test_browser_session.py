@@ -10,7 +10,7 @@ CONNECTED = (
     "[data-testid='stApp'][data-test-connection-state='CONNECTED']"
     "[data-test-script-state='notRunning']"
 )
-HOME = "One unfinished answer can make training punish three right ones."
+HOME = "36 reported bugs in how RL trainers turn rewards into updates"
 CASE = "partial_groups?v=1&s=partial_groups"
 
 

@@ -145,7 +145,7 @@ def test_a_disputed_report_gives_both_views_and_names_its_engines(visit):
 
 def tiles(home):
     """Bug -> its tile on Home, as HTML."""
-    (found,) = home.sent("markup")
+    _, found = home.sent("markup")
     each = re.findall(
         r'<a href="(\w+)" data-name="\w+" (data-find=.*?)</a>', found, re.S
     )

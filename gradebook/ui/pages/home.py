@@ -1,6 +1,7 @@
 """Home: one reward to drag, and the bugs at the stages that they break."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache, lru_cache, partial
 from typing import Any
@@ -15,11 +16,12 @@ from gradebook.cases.rules import RULES
 from gradebook.cases.scenario import Scenario, by_rule, by_stage, load
 from gradebook.core.errors import GradebookError
 from gradebook.core.formatting import DUST, counted
-from gradebook.engine.pipeline import CORRECT, run
+from gradebook.engine.pipeline import CHAPTERS, CORRECT, run
 from gradebook.output import figures, policies
 from gradebook.output.panels import Panel, summary, telling, token_panel
 from gradebook.training.transformer import sentences
 from gradebook.training.transformer.results import read_run
+from gradebook.ui.board.lesson import TITLES
 from gradebook.ui.board.view import view
 from gradebook.ui.parts import drafts
 from gradebook.ui.parts.address import next_bug, page_files
@@ -38,39 +40,43 @@ ALSO = {
     "sandbox": "Sandbox",
     "trainers": "Trainers",
 }
+SCENE = {
+    "title": "One unfinished answer can make training punish three right ones.",
+    "story": "Row 3 is also right, but it was cut off before it finished. The trainer"
+    " does not train on it, yet its reward still enters the group's mean.",
+    "task": "Drag that reward below 1, and the policy no longer collapses.",
+    "method": "Most of these trainers use GRPO, which compares each answer with the"
+    " other answers to its prompt, its group. The curves show a policy that trains with"
+    " each engine, at the reward that you drag.",
+}
+"""The words above the frame's halves."""
 _mount = st.components.v2.component("gradebook_home", js=stub("home"))
 
 
 def _note() -> str:
-    """The caption of the frame: the settings of its two halves."""
+    """How the numbers of the frame's two halves were made."""
     run = read_run()
     return (
-        '<p class="gb-note">Left: AReaL\'s settings. Above 1 the faulty advantage stays'
-        " at −0.5, because the group's spread grows as fast as the distance from its"
-        f" mean. Right: {safe(sentences.trained_on(run))} Claimed:"
-        f" {safe(sentences.CLAIMED)}</p>"
+        "Left: AReaL's settings. Above 1 the faulty advantage stays at \u22120.5: the"
+        " distance from the mean and the spread that divides it grow in proportion."
+        f" Right: {sentences.trained_on(run)} Thin lines are single seeds. This is one"
+        " small model on one task: nothing is said about large models or about"
+        " convergence."
     )
 
 
 def home() -> None:
-    st.title(
-        "One unfinished answer can make training punish three right ones.", anchor=False
-    )
-    picture, about = st.columns(2, gap="large")
-    picture.markdown(
-        "Row 3 is also right, but it was cut off before it finished. The trainer does"
-        " not train on it, yet its reward still enters the group's mean. **Drag that"
-        " reward below 1, and the policy no longer collapses.**"
-    )
-    about.markdown(
-        "Gradebook shows real bugs of RL trainers. Most of these trainers use GRPO,"
-        " which compares each answer with the other answers to its prompt, its"
-        " *group*."
-    )
-    # The frame holds every setting, so a drag runs nothing here.
-    progress = drafts.PROGRESS.get()
-    _mount(key="home-frame", data=[frame_data() | {"progress": progress.text()}])
-    chosen = markup(_index(next_bug()), key="index")
+    with st.container(key="first-screen"):
+        st.title(
+            f"{len(BUGS)} reported bugs in how RL trainers turn rewards into updates",
+            anchor=False,
+        )
+        # The frame holds every setting, so a drag runs nothing here.
+        progress = drafts.PROGRESS.get()
+        _mount(key="home-frame", data=[frame_data() | {"progress": progress.text()}])
+        following = next_bug()
+        chosen = markup(_first_line(following), key="first-line")
+    chosen = markup(_index(following), key="index") or chosen
     if chosen in page_files():
         st.switch_page(page_files()[chosen])
     title = "Am I affected? Choose your trainer and its version"
@@ -110,6 +116,8 @@ def frame_data() -> dict[str, Any]:
             for number, (stop, board) in enumerate(zip(case.stops, boards))
         ],
         "right": policies.home(case.bug, case.stops),
+        "scene": SCENE,
+        "note": _note(),
     }
 
 
@@ -139,33 +147,47 @@ def _same_axes(boards: list[dict[str, Any]], number: int = 0) -> dict[str, Any]:
     return {"handles": board["handles"] | {"axis": axis}, "panels": [panel]}
 
 
-def _index(following: str | None) -> str:
-    """The part of the page below the frame, as HTML; `following` is marked as next."""
-    done = drafts.PROGRESS.get().uncovered()
-    stages = ""
-    for stage, bugs in by_stage().items():
-        tiles = "".join(_tile(name, following) for name in bugs)
-        asks = safe(figures.ASKS[stage])
-        stages += f'<section><div class="tiles">{tiles}</div>'
-        stages += f"<h3><code>{stage}</code></h3><p>{asks}</p></section>"
+def _first_line(following: str | None) -> str:
+    """The line under the frame, as HTML: the next bug, what was predicted so far, and
+    other ways to go on."""
     ways = {}
     if following is not None:
-        which = "next" if done else "first"
+        which = "next" if drafts.PROGRESS.get().uncovered() else "first"
         ways[following] = f"Predict the {which} bug: {load(following).title}"
     bug = home_case().bug
-    ways[bug] = f"The bug in this picture: {load(bug).title}"
+    ways[bug] = f"This picture's bug: {load(bug).title}"
     ways["check"] = "Check your own run"
+    return _links(ways, _so_far())
+
+
+def _index(following: str | None) -> str:
+    """The map of the bugs, as HTML; `following` is marked as next."""
+    at_stage, chapters = by_stage(), ""
+    for chapter, stages in CHAPTERS.items():
+        count = sum(len(at_stage[stage]) for stage in stages)
+        drawn = "".join(_stage(name, at_stage[name], following) for name in stages)
+        chapters += (
+            f'<div class="chapter {chapter}"><h3>{safe(TITLES[chapter])}'
+            f" <small>{counted(count, 'bug')}</small></h3>"
+            f'<div class="stages">{drawn}</div></div>'
+        )
     return (
-        f"{_links(ways)}{_note()}"
         '<div class="gb-index"><header>'
         f"<h2>{len(BUGS)} bugs of trainers</h2>"
-        f"<p>{_so_far()}</p>"
         '<p class="view"><label><input type="radio" name="view" value="" checked>by'
         ' stage</label><label><input type="radio" name="view" value="" class="by-rule">'
         "by rule</label></p>"
         '<input type="search" placeholder="Trainer, bug or stage"'
         ' aria-label="Find a bug by trainer, bug or stage">'
-        f'</header><div class="stages">{stages}</div>{_by_rule()}</div>{_links(ALSO)}'
+        f'</header><div class="map">{chapters}</div>{_by_rule()}</div>{_links(ALSO)}'
+    )
+
+
+def _stage(stage: str, bugs: Sequence[str], following: str | None) -> str:
+    tiles = "".join(_tile(name, following) for name in bugs)
+    return (
+        f'<section><div class="tiles">{tiles}</div><h4><code>{stage}</code></h4>'
+        f"<p>{safe(figures.ASKS[stage])}</p></section>"
     )
 
 
@@ -185,25 +207,27 @@ def _by_rule() -> str:
     return f'<div class="rules">{sections}</div>'
 
 
-def _links(pages: dict[str, str]) -> str:
+def _links(pages: dict[str, str], note: str = "") -> str:
+    """Links in a line, and `note`, which is HTML, at its end."""
     links = "".join(
         f'<a href="{page}" data-name="{page}">{safe(label)}</a>'
         for page, label in pages.items()
     )
-    return f'<p class="gb-ways">{links}</p>'
+    return f'<p class="gb-ways">{links}{note}</p>'
 
 
 def _tile(name: str, following: str | None) -> str:
     main, covered = load(name), drafts.covered(name)
-    mark = "\u00a0←\u00a0next" if name == following else ""
+    mark = "<i>next</i>" if name == following else ""
     look = "covered" if covered else "open"
     state = "not predicted yet" if covered else "revealed"
     text = f"{main.title} {main.standing} {main.trainer} {name} {last_seen(name)}"
     picture, alt = thumbnail(name, covered)
     return (
         f'<a href="{name}" data-name="{name}" data-find="{safe(text.lower())}"'
-        f' class="{look}"><img alt="{safe(f"{main.title}: {alt}")}"'
-        f' src="data:image/svg+xml,{quote(picture)}"><b>{safe(main.title)}{mark}</b>'
+        f' class="{look}" title="{safe(main.standing)}">'
+        f'<img alt="{safe(f"{main.title}: {alt}")}"'
+        f' src="data:image/svg+xml,{quote(picture)}">{mark}<b>{safe(main.title)}</b>'
         f'<small>{safe(main.standing)}</small><span class="seen-not">{state}</span></a>'
     )
 
@@ -223,9 +247,9 @@ def _so_far() -> str:
     missed, solved = len(missed_of(progress)), sum(map(len, progress.solved.values()))
     predicted = len(guesses) - skipped
     return (
-        f"<b>{predicted}</b> of {len(BUGS)} predicted: {predicted - missed} right,"
-        f" {missed} missed. {skipped} skipped."
-        f" {counted(solved, 'challenge')} solved."
+        f"<span><b>{predicted}</b> of {len(BUGS)} predicted:"
+        f" {predicted - missed} right, {missed} missed. {skipped} skipped."
+        f" {counted(solved, 'challenge')} solved.</span>"
     )
 
 
@@ -239,10 +263,10 @@ def thumbnail(name: str, covered: bool) -> tuple[str, str]:
     if not covered:
         try:
             panel = _fingerprint(compare(swap(name), batch), scenario)
-            return figures.thumbnail(panel, 320, 120), summary(panel)
+            return figures.thumbnail(panel, 320, 100), summary(panel)
         except GradebookError:
             alt = "The faulty trainer stops with an error on this batch."
     correct = run(CORRECT, batch)
     panel = _fingerprint(Comparison(batch, correct, correct), scenario)
     panel = replace(panel, faulty=[math.nan] * len(panel.correct), flips=())
-    return figures.thumbnail(panel, 320, 120), alt
+    return figures.thumbnail(panel, 320, 100), alt

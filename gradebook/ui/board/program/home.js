@@ -24,6 +24,8 @@ import { dress } from "./words.js";
  * @property {string} about
  * @property {Stop[]} stops
  * @property {Right} right
+ * @property {Record<"title" | "story" | "task" | "method", string>} scene
+ * @property {string} note  how the numbers were made
  * @property {string} progress
  */
 
@@ -49,9 +51,9 @@ class Home {
     this.heads = [html("div", { class: "result-head" }), html("div", { class: "result-head" })];
     const place = html("div");
     this.consequence = new Consequence(data.right);
-    const left = html("div", {}, this.heads[0], place);
+    const left = html("div", {}, this.heads[0], place, made(data.note));
     const right = html("div", {}, this.heads[1], this.consequence.element);
-    root.replaceChildren(html("div", { class: "board home" }, left, right));
+    root.replaceChildren(html("div", { class: "board home" }, scene(data.scene), left, right));
     this.board = new Board(root, { ask: (message) => this.ask(message) }, place);
     dress(root);
     this.board.update({ ...data.board, ...data.stops[this.stop].board });
@@ -90,6 +92,24 @@ class Home {
     this.consequence.show(this.stop);
   }
 }
+
+/** @param {HomeData["scene"]} words */
+const scene = ({ title, story, task, method }) =>
+  html(
+    "div",
+    { class: "scene" },
+    html("p", {}, html("b", { text: title }), ` ${story} `, html("b", { text: task })),
+    html("p", { text: method }),
+  );
+
+/** @param {string} note */
+const made = (note) =>
+  html(
+    "details",
+    {},
+    html("summary", { text: "How these numbers were made" }),
+    html("p", { text: note }),
+  );
 
 /** @param {string[]} texts  correct, faulty */
 const numbers = ([correct, faulty]) => [

@@ -30,7 +30,7 @@ export function draw({ data: [drawing], parentElement, setTriggerValue }) {
     if (!(target instanceof HTMLInputElement)) return;
     const text = target.value.trim().toLowerCase();
     for (const section of box.querySelectorAll("section")) {
-      const stage = section.querySelector("h3")?.textContent ?? "";
+      const stage = section.querySelector("h4")?.textContent ?? "";
       for (const link of /** @type {NodeListOf<HTMLElement>} */ (
         section.querySelectorAll("[data-find]")
       ))
