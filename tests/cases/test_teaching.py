@@ -1,13 +1,14 @@
 """What a page says before and after the answer: the mechanism, a correction for each
 wrong choice, and an insight that its hint has not given away."""
 
+from collections import Counter
 from difflib import SequenceMatcher
 
 import pytest
 
 import gradebook
 from gradebook.cases.reports import alarms
-from gradebook.cases.scenario import load, names, variants
+from gradebook.cases.scenario import KINDS, load, names, variants
 
 CHALLENGES = [
     pytest.param(task, id=f"{name}-{task.title}")
@@ -24,10 +25,10 @@ def test_every_page_says_what_the_faulty_engine_does(bug):
     assert mechanism not in load(bug).prediction.question
 
 
-@pytest.mark.parametrize("bug", gradebook.BUGS)
-def test_a_wrong_choice_gets_a_correction(bug):
+@pytest.mark.parametrize("name", names())
+def test_a_wrong_choice_gets_a_correction(name):
     """What is true in the guess, then *But* and the fact that is missing."""
-    asked = load(bug).prediction
+    asked = load(name).prediction
     for number, sentence in enumerate(asked.said):
         if number == asked.answer:
             # The reason is in `why`; the sentence adds something to it.
@@ -35,6 +36,19 @@ def test_a_wrong_choice_gets_a_correction(bug):
         else:
             true, _, missing = sentence.partition(". But ")
             assert true and missing, sentence
+
+
+def test_neither_a_question_nor_its_place_gives_the_answer_away():
+    asked = [load(name).prediction for name in names()]
+    questions = Counter(one.question for one in asked)
+    assert max(questions.values()) == 1
+    # A title in the menu of cases is read before the answer.
+    assert not [name for name in names() if " hide" in load(name).title.casefold()]
+    for kind in KINDS:
+        cases = [load(name) for name in names() if load(name).kind == kind]
+        places = Counter(case.prediction.answer for case in cases)
+        assert min(places[0], places[1], places[2]) * 8 >= len(cases)
+        assert max(places.values()) * 3 <= len(cases) * 2
 
 
 @pytest.mark.parametrize("task", CHALLENGES)

@@ -14,11 +14,12 @@ import pytest
 
 import gradebook
 from gradebook.__main__ import main, parser
-from gradebook.cases import case, home_case, reports, scenario, schema
-from gradebook.cases.status import Checked, Status
+from gradebook.cases import case, home_case, reports, rules, scenario, schema
+from gradebook.cases.status import Checked, Status, Version
+from gradebook.classroom import plan
 from gradebook.core.formatting import signed
 from gradebook.training import study
-from gradebook.training.transformer import experiments
+from gradebook.training.transformer import experiments, grpo
 
 ROOT = Path(__file__).parents[2]
 PAPERS = {
@@ -181,13 +182,34 @@ FILES = {
         *(scenario.Scenario, schema.Source, schema.Lesson, case.Affected, case.Record),
         *(case.Prediction, case.Telltale, case.Dispute, case.Kin, case.Challenge),
         *(case.Edits, case.Change, case.Bounds, case.Agree, case.Differ, case.Equal),
-        *(case.Crash, case.Expected, Status, Checked),
+        *(case.Crash, case.Expected, case.Reading, Status, Checked, Version),
     ),
     "Add an alarm": (reports.Alarm, reports.Evidence),
     "Add a study": (study.Study, study.Slider, study.Conditions),
-    "Add a study of a transformer": (experiments.Experiment, experiments.Dose),
+    "Add a study of a transformer": (
+        *(experiments.Experiment, experiments.Dose, grpo.Conditions),
+    ),
+    "Rules and plans": (rules.Rule, plan.Named, plan.Shelf),
     "Home": (home_case.HomeCase,),
 }
+
+
+def kinds_of(part):
+    for kind in part.__subclasses__():
+        yield from (kind, *kinds_of(kind))
+
+
+def test_every_table_of_a_file_is_in_a_section():
+    explained = {part for parts in FILES.values() for part in parts}
+    # The keys of a base are those of its subclasses; what code makes is no file.
+    inherited = {base for part in explained for base in part.__mro__}
+    made = {scenario.PlainCase, scenario.Bug}
+    of_gradebook = {
+        kind
+        for kind in kinds_of(schema.Part)
+        if kind.__module__.startswith("gradebook.")
+    }
+    assert of_gradebook - inherited - made == set()
 
 
 @pytest.mark.parametrize("section", FILES)
