@@ -314,3 +314,10 @@ def test_a_challenge_shows_what_decides_it(name, number, text):
     draft = Draft(load(name))
     draft.page.challenge = number
     assert challenge(draft, Progress())["live"] == text
+
+
+def test_a_divisor_is_drawn_only_where_something_divides():
+    progress = Progress()
+    for name, divides in (("tool_length", False), ("float32_dust", True)):
+        causes = lesson(Draft(load(name)), progress)["causes"]
+        assert ["scale" in cause for cause in causes] == [divides]

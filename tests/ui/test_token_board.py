@@ -98,11 +98,39 @@ def test_the_lines_stand_when_the_answer_comes(name):
     before, after = lesson(Draft(load(name)), Progress()), revealed(name)
     for key in ("lines", "tokenNames", "masked", "handles"):
         assert before[key] == after[key]
+    assert before.get("causeAxis") == after.get("causeAxis")
     verdict = after["box"]["verdict"]["values"]
     row, token = after["box"]["row"], after["box"]["token"]
     place = [[n[0], n[1]] for n in after["lines"]].index([row, token])
     engines = after["panels"][0]["engines"]
     assert verdict == pytest.approx([engines[0][place], engines[1][place]], abs=1e-6)
+
+
+def test_a_line_shows_where_a_weight_with_a_slope_reverses_the_push():
+    # The push is A w (1 + logp): 0 at logp -1, whatever the weight is. A weight that is
+    # capped is a constant, and reverses nothing.
+    data = drawn(load("live_weight"))
+    assert data["turns"][0] == [None] * 6
+    assert data["turns"][1] == pytest.approx([-1] * 6)
+    assert ["turn", "faulty push is 0 here, and reversed to the left"] in data["legend"]
+    edit = {"do": "tokens", "row": 0, "start": 0, "stop": 1, "column": "behaviour_logp"}
+    capped = drawn(load("live_weight"), edit | {"value": "-1.5"})
+    assert capped["turns"][1][0] is None  # e > 2, the cap
+    halved = drawn(load("live_weight"), edit | {"value": "0"})
+    assert halved["turns"][1][0] == pytest.approx(-1)
+    assert "turns" not in drawn(load("live_weight"), covered=True)
+    # One handle alone would change the weight as well.
+    alone = replace(load("live_weight"), drag=("logp",))
+    assert "turns" not in drawn(alone)
+
+
+def test_returns_share_an_axis_only_with_numbers_of_their_kind():
+    # Correct returns 1 and 0, faulty -1: the axis has room for half as much again.
+    own = drawn(load("tool_text"))["causeAxis"]
+    assert own == {"title": "return", "low": -1.5, "high": 1.5, "unit": None}
+    assert drawn(load("tool_text"))["handles"]["axis"]["high"] == 0
+    for name in ("tool_wall", "padding_value"):  # rewards, and a critic's values
+        assert "causeAxis" not in drawn(load(name))
 
 
 def test_the_path_opens_the_chapter_of_the_bug_and_ends_with_the_push():

@@ -14,6 +14,8 @@ windows    by engine, on each line [low, anchor, high, edge]: the numbers betwee
 ratios     on each line the probability against the old one
 ticks      [title, numbers on each line]: the number to which the dragged one is
            compared
+turns      by engine, on each line the dragged number at which the push is 0
+causeAxis  the axis of the brackets, where they are no numbers of the dragged kind
 lanes      by engine, the lines that share a denominator: [first, last, text]
 rules      [line, text]: where a step or a pass begins
 legend     [sign, words] of what only this board draws
@@ -94,6 +96,8 @@ def board(draft: Draft, covered: bool, places: Sequence[float] = ()) -> dict[str
     panel = _panel(lines, typed, pushes, before, 1 if covered else 2, places, both)
     traces = [both.correct] if covered else [both.correct, both.faulty]
     drawn = _causes(draft, lines, typed, traces, both.batch) if pushes else {}
+    if drawn.get("causes") and state.scenario.drag[0] not in IN_REWARDS:
+        drawn["causeAxis"] = _return_axis(drawn["causes"])
     handles = _handles(draft, lines, typed, drawn)
     data = {
         "lines": [list(line) for line in lines],
@@ -264,6 +268,7 @@ def _panel(
         "title": "push" if both.batch.logp is not None else "advantage",
         "help": PUSH if both.batch.logp is not None else "",
         "ends": ["less likely", "more likely"],
+        "briefly": ["less", "more"],
         "engines": [_numbers(side) for side in values[:count]],
         "text": [list(side) for side in zip(*texts)],
         "differ": [n for n, two in enumerate(pairs) if not same(*two)],
@@ -324,7 +329,7 @@ def _handles(
             came = _rewards(draft.base, lines, origin)
     # The axis stands while the answer comes: it knows the correct engine alone.
     others = [x for x in came if math.isfinite(x)]
-    for cause in drawn.get("causes", ())[:1]:
+    for cause in () if "causeAxis" in drawn else drawn.get("causes", ())[:1]:
         others += (x for x in cause["at"] if x is not None)
     for side in drawn.get("windows", ())[:1]:
         others += (x for window in side for x in window[:3] if x is not None)
@@ -339,6 +344,19 @@ def _handles(
         "before": _numbers(came),
         "axis": {"low": axis.low, "high": axis.high, "unit": axis.unit},
     }
+
+
+IN_REWARDS = ("reward", "value")
+"""Dragged columns in units of the reward, as returns are."""
+
+
+def _return_axis(causes: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """The axis of the returns. It has the room of an axis of results, so that it seldom
+    widens with the answer."""
+    correct = [x for x in causes[0]["at"] if x is not None]
+    axis = result_axis(correct, (), [x for cause in causes for x in cause["at"]])
+    reach, unit = axis["reach"][1] or 0.0, axis["unit"][1]
+    return {"title": "return", "low": -reach, "high": reach, "unit": unit}
 
 
 def _rewards(state: State, lines: Sequence[Line], typed: Table) -> list[float]:
@@ -499,7 +517,38 @@ def _compared(
         if drawn and values is not None
     ]
     legend = [*data.pop("legend", []), *(["tick", title] for title, _ in ticks)]
+    turns = [_turns(draft, lines, trace, batch) for trace in traces]
+    if any(x is not None for side in turns for x in side):
+        data["turns"] = turns
+        name = draft.scenario.engine_names[-1]
+        legend.append(["turn", f"{name} push is 0 here, and reversed to the left"])
     return data | {"ticks": ticks, "legend": legend}
+
+
+def _turns(
+    draft: Draft, lines: Sequence[Line], trace: Trace, batch: Batch
+) -> list[float | None]:
+    """The logp of each line at which its push is 0 because the weight has a slope, too.
+
+    The surrogate is linear in logp, and the weight stays as it is while one handle
+    moves logp and behaviour logp. So surrogate x slope of the weight + weight x slope
+    of the surrogate is 0 at logp - surrogate / its slope - weight / its slope.
+    """
+    settings, drag = batch.settings, draft.scenario.drag
+    moves_along = drag[0] == "logp" and "behaviour_logp" in drag
+    is_linear = settings.surrogate == "reinforce" and settings.ratio == "token"
+    if batch.logp is None or settings.beta or not (moves_along and is_linear):
+        return [None] * len(lines)
+    at = batch.logp
+    for part, stage in (
+        (trace.surrogate, "surrogate"),
+        (trace.off_policy, "off_policy"),
+    ):
+        slope = trace.slope(stage)
+        if part is None or slope is None:
+            return [None] * len(lines)
+        at = at - part / slope  # infinite without a slope
+    return _column(lines, at)
 
 
 def _column(lines: Sequence[Line], values: Tensor) -> list[float | None]:

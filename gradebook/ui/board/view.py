@@ -121,7 +121,8 @@ def _by_row(
     stages = {bug(name).stage for name in state.bugs}
     say = "trained" if stages & LATE else "counted"
     say = "credited" if "credited" in stages else say
-    scaled = not stages.isdisjoint(SCALED)
+    divides = batch.settings.scale != "none" or "scale" in stages
+    scaled = divides and not stages.isdisjoint(SCALED)
     axes = _axes(draft, kind, covered, places)
     # The panel whose numbers are shown beside the picture: the first that differs.
     numbered = next((n for n, panel in enumerate(axes) if panel["differ"]), 0)

@@ -12,7 +12,7 @@ import { Causes } from "./causes.js";
 import { Compared } from "./compared.js";
 import { Crowd } from "./crowd.js";
 import { dragging } from "./drag.js";
-import { ends, layout, presenting } from "./layout.js";
+import { ends, layout, presenting, span } from "./layout.js";
 import { Foot } from "./foot.js";
 import { Glide } from "./glide.js";
 import { Guess } from "./guess.js";
@@ -141,6 +141,7 @@ export class Board {
     /** @type {Layout | null} */
     this.laid = null;
     this.handleAxis = new Axis({ low: 0, high: 1, unit: null }, [0, 1]);
+    this.causeAxis = this.handleAxis; // of the brackets
     /** @type {Axis[]} */
     this.panels = [];
   }
@@ -485,6 +486,8 @@ export class Board {
         "board",
         data.stale && "stale",
         this.layout.narrow && "narrow",
+        this.layout.plain && "plain",
+        this.layout.compares && "compares",
         data.box && "lesson",
         this.lines.length <= SHORT && "short",
         data.unnamed && "unnamed",
@@ -534,6 +537,8 @@ export class Board {
   axes() {
     const { data } = this;
     this.handleAxis = this.axis("handle axis", data.handles.axis);
+    const own = this.axis("cause axis", data.causeAxis ?? data.handles.axis);
+    this.causeAxis = span(this.layout, "cause axis") ? own : this.handleAxis;
     this.panels = data.panels.map((panel, i) => {
       const { wide } = this.reveal;
       const reach = panel.reach[wide ? 1 : 0];
@@ -580,7 +585,9 @@ export class Board {
         });
       }
     };
-    if (!this.layout.plain && !this.data.lanes) draw(this.handleAxis, "handle");
+    const { plain, narrow } = this.layout;
+    if (!plain && !narrow && !this.data.lanes) draw(this.handleAxis, "handle");
+    if (!plain && this.causeAxis !== this.handleAxis) draw(this.causeAxis, "cause");
     this.panels.forEach((axis, i) => draw(axis, String(i)));
     this.ruler.sweep();
   }

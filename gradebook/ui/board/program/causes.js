@@ -59,6 +59,7 @@ export class Causes {
   /** Where a changed value stood in the case as it came. */
   before() {
     const { board } = this;
+    if (board.layout.plain) return;
     board.data.handles.before.forEach((value, line) => {
       if (value === null || value === board.value(line)) return;
       const ring = this.kept.get(`before ${line}`, () => svg("circle", { r: 5, class: "before" }));
@@ -73,7 +74,7 @@ export class Causes {
    */
   bracket({ lines, at, counts }, kind, length) {
     const { board } = this;
-    const places = at.flatMap((value) => (value === null ? [] : [board.handleAxis.at(value)]));
+    const places = at.flatMap((value) => (value === null ? [] : [board.causeAxis.at(value)]));
     if (places.length < at.length) return;
     const key = `${kind} ${lines.join()}`;
     const path = this.kept.get(key, () => svg("path"));
@@ -98,7 +99,7 @@ export class Causes {
 
   /** 1, or a round number where the longest divisor would be too short to see. */
   magnified() {
-    const { data, handleAxis: axis } = this.board;
+    const { data, causeAxis: axis } = this.board;
     const sizes = data.causes.flatMap(({ at, scale = [] }) =>
       scale.map((size, line) => pixels(axis, at[line] ?? 0, size ?? 0)),
     );
@@ -125,10 +126,10 @@ export class Causes {
       const bar = this.kept.get(key, () => svg("path"));
       set(bar, { class: `divisor ${kind}` });
       const start = at[i] ?? 0;
-      const from = board.handleAxis.at(start);
-      const long = this.times * pixels(board.handleAxis, start, size);
+      const from = board.causeAxis.at(start);
+      const long = this.times * pixels(board.causeAxis, start, size);
       // Where there is no room on the right, the bar goes to the left.
-      const place = [from, from + long > board.handleAxis.right ? from - long : from + long];
+      const place = [from, from + long > board.causeAxis.right ? from - long : from + long];
       const y = (line + 1) * height - (kind === "faulty" ? 5 : 10);
       board.glide.to(key, place, length, ([a, b]) =>
         set(bar, { d: `M${a},${y} H${b} M${b},${y - 4} V${y + 4}` }),

@@ -9,8 +9,11 @@ import { span } from "./layout.js";
 /** @import { Board } from "./board.js" */
 /** @import { Data, Lane, Window } from "./types.js" */
 
-const LANES = [0.5, 0.78]; // where they stand, as shares of the left axis' width
-const BESIDE = 30; // pixels between a handle and its ratio
+const LANES = [0.5, 0.78]; // where they are, as shares of the left axis' width
+const NEAR = [0.42, 0.62]; // on a phone
+const LETTER = 7; // pixels of a ratio's letter
+const BESIDE = 9; // pixels between a ratio and what is beside it
+const HANDLE = 11; // pixels from a handle's middle to its edge
 
 export class Compared {
   /** @param {Board} board */
@@ -25,6 +28,7 @@ export class Compared {
     const { data, layout } = this.board;
     if (!layout.plain) {
       this.windows(data);
+      this.turns(data);
       data.ticks?.forEach(([title, values]) =>
         values.forEach((value, line) => this.tick(title, value, line)),
       );
@@ -45,19 +49,61 @@ export class Compared {
       this.window(correct, line, both ? "both" : "correct");
       if (faulty && !both) this.window(faulty, line, "faulty");
       const value = board.value(line);
-      if (!ratios || value === null) return;
-      const at = board.handleAxis.at(value);
-      // On the side where no other window is.
-      const other = faulty?.[1] ?? value;
-      const left = other > value || at + 2 * BESIDE > board.handleAxis.right;
+      if (!ratios || value === null || board.layout.narrow) return;
       const text = this.kept.get(`ratio ${line}`, () => svg("text", { class: "ratio" }));
-      set(text, {
-        x: left ? at - BESIDE : at + BESIDE,
-        y: this.middle(line) + 4,
-        "text-anchor": left ? "end" : "start",
-        text: ratios[line],
-      });
+      const drawn = [correct, ...(faulty ? [faulty] : [])];
+      const x = this.free(value, drawn, line, ratios[line].length * LETTER);
+      set(text, { x, y: this.middle(line) + 4, text: ratios[line] });
     });
+  }
+
+  /**
+   * Where a text begins that covers no handle, window or tick of its line, as near to
+   * the handle as can be.
+   * @param {number} value  of the handle
+   * @param {Window[]} windows
+   * @param {number} line
+   * @param {number} width  of the text
+   */
+  free(value, windows, line, width) {
+    const { board } = this;
+    const axis = board.handleAxis;
+    const place = span(board.layout, "handle axis") ?? { left: 0, width: 0 };
+    const at = axis.at(value);
+    const taken = [[at - HANDLE, at + HANDLE]];
+    for (const [low, , high] of windows)
+      if (low !== null && high !== null) taken.push([axis.at(low), axis.at(high)]);
+    for (const [, values] of board.data.ticks ?? []) {
+      const tick = values[line];
+      if (tick !== null) taken.push([axis.at(tick), axis.at(tick)]);
+    }
+    const starts = taken.flatMap(([from, to]) => [to + BESIDE, from - BESIDE - width]);
+    /** @param {number} x */
+    const covers = (x) => taken.some(([from, to]) => x < to + 1 && from - 1 < x + width);
+    /** @param {number} x */
+    const inside = (x) => x >= place.left && x + width <= place.left + place.width;
+    /** @param {number} x */
+    const far = (x) => Math.abs(x + width / 2 - at);
+    const fits = starts.filter((x) => inside(x) && !covers(x)).sort((a, b) => far(a) - far(b));
+    return fits[0] ?? at + HANDLE + BESIDE;
+  }
+
+  /**
+   * At which dragged number an engine's push is 0, through all lines.
+   * @param {Data} data
+   */
+  turns({ turns }) {
+    const { board } = this;
+    const height = board.layout.line;
+    turns?.forEach((values, engine) =>
+      values.forEach((value, line) => {
+        if (value === null || !board.handleAxis.holds(value)) return;
+        const kind = engine ? "faulty" : "correct";
+        const path = this.kept.get(`turn ${kind} ${line}`, () => svg("path"));
+        const x = board.handleAxis.at(value);
+        set(path, { class: `turn ${kind}`, d: `M${x},${line * height} v${height}` });
+      }),
+    );
   }
 
   /** @param {number} line */
@@ -118,7 +164,7 @@ export class Compared {
     const { board } = this;
     const place = span(board.layout, "handle axis");
     if (!place) return;
-    const x = place.left + place.width * LANES[engine];
+    const x = place.left + place.width * (board.layout.narrow ? NEAR : LANES)[engine];
     const height = board.layout.line;
     const [top, bottom] = [first * height + 4, (last + 1) * height - 4];
     const serif = engine ? -6 : 6;

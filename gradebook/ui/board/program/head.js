@@ -9,7 +9,7 @@ import { minus, short } from "./scale.js";
 /** @import { Axis } from "./scale.js" */
 
 const LETTER = 6.8; // pixels of a title's letter
-const SMALL = 4.8; // pixels of a letter at an axis' ends
+const SMALL = 5.6; // pixels of a letter at an axis' ends
 
 /** @param {Layout} layout */
 export const tickDistance = ({ narrow }) => (narrow ? 26 : 44);
@@ -32,7 +32,11 @@ export class Head {
       data.names,
       [data.numbers, data.stale, data.covered, data.edited, wide],
       data.panels.map((panel) => panel.title),
-      [board.handleAxis, ...board.panels].map((axis) => [axis.low, axis.high, axis.unit]),
+      [board.handleAxis, board.causeAxis, ...board.panels].map((axis) => [
+        axis.low,
+        axis.high,
+        axis.unit,
+      ]),
     ];
     if (alike(this.drawn, now)) return;
     this.drawn = now;
@@ -55,9 +59,15 @@ export class Head {
       cell.append(html("span", { text: layout.narrow ? "#" : "row" }));
     } else if (span.name === "handle axis") {
       if (layout.plain) return cell;
-      const drags = data.handles.values.some((value) => value !== null) && !data.fixed;
-      const note = drags ? "(drag)" : "";
-      this.axis(cell, this.board.handleAxis, span, data.handles.title, note);
+      const { columns, title, values } = data.handles;
+      const drags = values.some((value) => value !== null) && !data.fixed;
+      const others = data.columns.filter(({ name }) => columns.slice(1).includes(name));
+      const along = others.map((column) => ` with ${column.title}`).join("");
+      const note = drags ? `(drag${along})` : "";
+      this.axis(cell, this.board.handleAxis, span, title, note);
+    } else if (span.name === "cause axis") {
+      if (layout.plain) return cell;
+      this.axis(cell, this.board.causeAxis, span, data.causeAxis?.title ?? "", "");
     } else if (span.panel !== undefined) {
       const { title: whole } = data.panels[span.panel];
       const crowded = whole.length * LETTER > span.width;
@@ -111,9 +121,11 @@ export class Head {
     const words = html("span", { class: help ? "helped" : null, title: help, text: title });
     const line = html("span", { class: "title" }, words);
     cell.append(line);
-    const ends = panel?.ends ?? [];
-    const letters = ends.join("\u25c2  \u25b8 ").length;
-    if (ends.length && title.length * LETTER + letters * SMALL <= span.width) {
+    /** @param {string[]} words */
+    const fits = (words) =>
+      title.length * LETTER + words.join("\u25c2  \u25b8 ").length * SMALL <= span.width;
+    const ends = [panel?.ends, panel?.briefly].find((words) => words && fits(words));
+    if (ends) {
       const [less, more] = ends;
       cell.append(html("span", { class: "ends ends-less", text: `\u25c2 ${less}` }));
       cell.append(html("span", { class: "ends ends-more", text: `${more} \u25b8` }));
@@ -136,6 +148,7 @@ export class Head {
         button(look, () => board.bend(span.name)),
       );
     }
+    if (!panel && board.layout.narrow) return; // a lane
     const numbers = svg("svg", {
       class: "numbers",
       "aria-hidden": "true",

@@ -24,6 +24,7 @@ const AXES = 300; // pixels that the axes get before any optional column
  * @property {number} width
  * @property {boolean} narrow
  * @property {boolean} plain  no left axis: what is dragged is a number alone
+ * @property {boolean} compares  what the engines compare is drawn
  * @property {Span[]} spans
  * @property {Column[]} folded  columns that do not fit; the selected row shows them
  * @property {number} line  the height of a line
@@ -101,7 +102,7 @@ export function layout(data, width, joined, large) {
     put("correct", numbers, { engine: 0 });
     if (engines > 1 && (data.box || !data.covered)) put("faulty", numbers, { engine: 1 });
   }
-  return { width, narrow, plain, spans, folded, line, head: 46 };
+  return { width, narrow, plain, compares: !plain, spans, folded, line, head: 46 };
 }
 
 /**
@@ -113,7 +114,7 @@ const lineHeight = (many, large) => (large ? (many ? 34 : 40) : presenting() ? 2
 /**
  * Where lines are tokens: row, label, reward, advantage, token, the dragged number and
  * its axis, the mask, the axis of the results, the numbers. The selected row shows the
- * other columns.
+ * other columns. On a phone a lane without numbers shows what the engines compare.
  * @param {Data} data
  * @param {number} width
  * @param {boolean} large
@@ -121,7 +122,8 @@ const lineHeight = (many, large) => (large ? (many ? 34 : 40) : presenting() ? 2
  */
 function tokenLayout(data, width, large) {
   const narrow = width < NARROW;
-  const plain = narrow;
+  const lane = narrow ? laneOf(data) : 0;
+  const plain = narrow && (!lane || Boolean(data.causes.length));
   const lines = data.lines ?? [];
   const named = new Map(data.columns.map((c) => [c.name, c]));
   const dragged = named.get(data.handles.column);
@@ -150,11 +152,15 @@ function tokenLayout(data, width, large) {
   if (data.advantages && !narrow) put("advantage", 72);
   if (!data.byPosition) token();
   const isList = dragged?.kind === "list" && !data.lanes;
-  if (isList) put(dragged.name, narrow ? 56 : numberSize(data), { column: dragged });
+  if (isList && (!narrow || plain))
+    put(dragged.name, narrow ? 56 : numberSize(data, dragged), { column: dragged });
   const chip = narrow ? 0 : 46;
   const free = width - x - chip - 2 * numbers - (narrow ? 4 : GAP);
-  const share = plain ? 0 : Math.floor(free * 0.35);
-  put("handle axis", share);
+  const returns = plain ? lane : data.causeAxis ? Math.floor(free * 0.16) : 0;
+  const handles = plain ? 0 : narrow ? lane : Math.floor(free * 0.35) - returns / 2;
+  const share = handles + returns;
+  put("handle axis", handles);
+  if (returns) put("cause axis", returns);
   if (chip && named.has("mask")) put("mask", chip, { column: named.get("mask") });
   put("panel 0", free - share, { panel: 0 });
   if (numbers) {
@@ -164,17 +170,27 @@ function tokenLayout(data, width, large) {
   const shown = new Set(spans.map((some) => some.name));
   const folded = data.columns.filter((c) => c.kind === "list" || !shown.has(c.name));
   const line = lineHeight(many, large);
-  return { width, narrow, plain, spans, folded: folded.filter(isNoPrompt), line, head: 46 };
+  const compares = !plain || lane > 0;
+  const rest = folded.filter(isNoPrompt);
+  return { width, narrow, plain, compares, spans, folded: rest, line, head: 46 };
 }
 
 /**
- * The pixels of a dragged number.
+ * The pixels of a dragged number, or of its title.
+ * @param {Data} data
+ * @param {Column} column
+ */
+const numberSize = ({ handles }, { title }) => {
+  const longest = Math.max(...handles.values.map((value) => String(value ?? "").length));
+  return Math.min(Math.max(longest * 8 + 18, title.length * 6.6 + 16, 64), 120);
+};
+
+/**
+ * The pixels of a lane for what the engines compare: brackets, clip windows around
+ * dots, or denominators.
  * @param {Data} data
  */
-const numberSize = ({ handles }) => {
-  const longest = Math.max(...handles.values.map((value) => String(value ?? "").length));
-  return Math.min(Math.max(longest * 8 + 18, 64), 96);
-};
+const laneOf = ({ causes, windows, lanes }) => (causes.length ? 38 : windows ? 76 : lanes ? 96 : 0);
 
 /** @param {Column} column */
 const isPrompt = ({ name }) => name === "prompt";

@@ -22,6 +22,7 @@ const SIGNS = {
   window: () => svg("path", { d: "M2,2 V14 M8,2 V14 M14,2 V14", class: "window-sign" }),
   framed: () => svg("rect", { x: 2, y: 2, width: 12, height: 12, class: "window faulty" }),
   tick: () => svg("path", { d: "M8,2 V14", class: "tick" }),
+  turn: () => svg("path", { d: "M8,0 V16", class: "turn" }),
   ghost: () => svg("circle", { cx: 8, cy: 8, r: 4, class: "ghost-sign" }),
 };
 
@@ -82,15 +83,14 @@ const item = (name, words, look = "item") =>
  * @returns {Entry[]}
  */
 function found(data, layout, times) {
-  // Where no left axis is drawn, no causes are.
-  const causes = layout.plain ? [] : data.causes;
+  const causes = layout.compares ? data.causes : [];
   const [correct, faulty] = data.names;
   /** @type {Entry[]} */
   const shown = [["correct", correct]];
   if (!data.covered) shown.push(["faulty", faulty]);
   else if (data.box?.label && typeof data.box.choices[0]?.place === "number")
     shown.push(["guess", "your guess"]);
-  if (data.legend && !layout.plain) shown.push(...data.legend);
+  if (data.legend && layout.compares) shown.push(...data.legend);
   const grouped = !data.lines && causes.some((c) => c.at.some((x) => x !== null));
   if (grouped) {
     const same = sameGroups(causes);

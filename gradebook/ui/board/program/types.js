@@ -40,6 +40,7 @@
  * @property {string} title
  * @property {string} [help]
  * @property {[string, string]} [ends]  what the axis' ends mean
+ * @property {[string, string]} [briefly]  the same, where there is little room
  * @property {Value[][]} engines
  * @property {string[][]} text
  * @property {number[]} differ
@@ -159,6 +160,10 @@
  * @property {string[]} [tokenNames]  of each line
  * @property {string[]} [advantages]  of each row
  * @property {Handles} handles
+ * @property {AxisSpec & {title: string}} [causeAxis]  of the brackets, where they cannot
+ * share that of the handles
+ * @property {[Value[], Value[]]} [turns]  by engine, on each line the dragged number at
+ * which the push is 0
  * @property {Panel[]} panels
  * @property {number} numbers
  * @property {string} baseline
