@@ -87,7 +87,7 @@ class Visit:
     traceback."""
 
     def __init__(self, page="", state=None, **query):
-        self.app = AppTest.from_file(str(VISIT), default_timeout=60)
+        self.app = AppTest.from_file(str(VISIT), default_timeout=600)
         if page:
             # As a deep link does: Home is not drawn first.
             self.app._page_hash = calc_hash(page)

@@ -122,7 +122,7 @@ from streamlit.testing.v1 import AppTest
 from streamlit.util import calc_hash
 from gradebook.ui.server import VISIT
 for page in ("home", "partial_groups"):
-    app = AppTest.from_file(str(VISIT), default_timeout=60)
+    app = AppTest.from_file(str(VISIT), default_timeout=600)
     app._page_hash = calc_hash(page)
     print(app.run().title[0].value)
 print("sqlalchemy" in sys.modules)

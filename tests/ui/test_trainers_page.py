@@ -20,7 +20,7 @@ def areal():
 
 
 def script(text):
-    at = AppTest.from_string(text, default_timeout=60).run()
+    at = AppTest.from_string(text, default_timeout=600).run()
     assert not at.exception
     return at
 

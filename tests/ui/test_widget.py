@@ -39,7 +39,7 @@ def script():
 
 @pytest.fixture
 def app():
-    return AppTest.from_function(script, default_timeout=60).run()
+    return AppTest.from_function(script, default_timeout=600).run()
 
 
 def late(app, text):
