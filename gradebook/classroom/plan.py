@@ -231,7 +231,7 @@ def _training(name: str) -> Step:
     ask = sentences.question_of(trial, trial.shown, last, case.engine_names)
     choices = tuple(c[:1].upper() + c[1:] for c in sentences.SUCCESS.choices)
     step = Step(f"Does it matter? {case.title}", bug=name, trains=True, ask=ask)
-    answer = KINDS.index(sentences.kind(pair.effect(last)))
+    answer = KINDS.index(sentences.kind(pair.effect(last), sentences.comparisons()))
     return _taught(step, choices, answer, trial.why, trial.plan)
 
 

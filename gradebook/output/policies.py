@@ -11,12 +11,12 @@ from typing import Any
 from gradebook.cases.scenario import load
 from gradebook.training.transformer import sentences
 from gradebook.training.transformer.experiments import experiment
-from gradebook.training.transformer.language import SHOWN, Problem, judged
+from gradebook.training.transformer.language import Problem, judged, problems
 from gradebook.training.transformer.results import Pair, Trained, measured, read_run
 
 PROMPTS = (0, 2, 4, 1, 3, 5)
-"""The shown prompts, in the order in which they are seen: the first three have
-no carry, a carry, and a carry and three digits."""
+"""The first held-out prompts in the order in which they are seen: the first three
+have no carry, a carry, and a carry and three digits."""
 
 
 def curves(pair: Pair) -> dict[str, Any]:
@@ -37,10 +37,18 @@ def thousandths(shares: Sequence[float]) -> list[int]:
     return [round(1000 * share) for share in shares]
 
 
-def prompts() -> list[dict[str, str]]:
-    """The shown prompts, with what is expected."""
-    problems = [Problem(*SHOWN[n]) for n in PROMPTS]
-    return [{"text": each.text, "expected": _expected(each)} for each in problems]
+def asked(count: int = len(PROMPTS)) -> list[int]:
+    """So many of the held-out prompts, by number, in the order in which they are
+    seen."""
+    return [*PROMPTS, *range(len(PROMPTS), count)]
+
+
+def prompts(numbers: Sequence[int]) -> list[dict[str, str]]:
+    """These held-out prompts, with what is expected."""
+    _, held_out = problems()
+    return [
+        {"text": held_out[n].text, "expected": _expected(held_out[n])} for n in numbers
+    ]
 
 
 def _expected(problem: Problem) -> str:
@@ -48,13 +56,14 @@ def _expected(problem: Problem) -> str:
     carries = problem.left % 10 + problem.right % 10 >= 10
     kind = "a carry" if carries else "no carry"
     more = ", three digits" if total >= 100 else ""
-    return f"expected {total}, {kind}{more}"
+    ones = problem.left % 10 + problem.right % 10
+    return f"expected {ones}+{total - ones}={total}, {kind}{more}"
 
 
 def answers(trained: Trained, update: int) -> list[dict[str, Any]]:
     """What the first seed's policy says to each of the prompts after this update."""
-    texts = trained.words[str(update)]
-    judgements = [judged(Problem(*SHOWN[n]), texts[n]) for n in PROMPTS]
+    texts, (_, held_out) = trained.words[str(update)], problems()
+    judgements = [judged(held_out[n], texts[n]) for n in asked(len(texts))]
     return [
         {
             "pieces": [list(piece) for piece in judgement.pieces],
@@ -89,7 +98,7 @@ def home(bug: str, stops: Sequence[float], prompt: int = 1) -> dict[str, Any]:
                 "mean": thousandths(pair.faulty.mean),
                 "seeds": _seeds(pair.faulty),
                 "answer": answers(pair.faulty, last)[prompt],
-                "says": sentences.learnt(trial, pair, names),
+                "says": sentences.learnt(trial, pair, names, sentences.comparisons()),
             }
         )
     run = read_run()
@@ -97,7 +106,7 @@ def home(bug: str, stops: Sequence[float], prompt: int = 1) -> dict[str, Any]:
         "updates": pair.updates,
         "correct": thousandths(pair.correct.mean),
         "stops": courses,
-        "prompt": prompts()[prompt],
+        "prompt": prompts(asked())[prompt],
         "names": list(names),
         "solved": f"of held-out sums solved after {last} updates, if unfinished answers"
         " earn",

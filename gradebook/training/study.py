@@ -235,9 +235,9 @@ def sentence(
         least, most = ("−+"[end >= 0] + size(end) for end in ends)
         return (
             f"{setting}, {effect.seeds} seeds show no difference {when}"
-            f" (95 % interval {least} to {most} {measure.unit})."
+            f" (95\u00a0% interval {least} to {most} {measure.unit})."
         )
     least, most = sorted(map(size, ends), key=float)
     way = measure.ways[KINDS.index(effect.kind)]
     result = measure.result.format(run_name(faulty), size(effect.difference), way)
-    return f"{setting}, {result} {when} (95 % interval {least} to {most})."
+    return f"{setting}, {result} {when} (95\u00a0% interval {least} to {most})."

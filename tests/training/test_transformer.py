@@ -392,7 +392,7 @@ def test_the_small_models_curves_give_the_printed_numbers(
     )
     # Printed before the t quantile of three degrees of freedom was improved by 1 %.
     assert 100 * found.half_width == pytest.approx(half, rel=0.02)
-    assert sentences.kind(found) == kind
+    assert sentences.kind(found, sentences.comparisons()) == kind
 
 
 def test_a_weight_needs_the_sampler_and_is_1_where_it_is_the_policy():
@@ -451,7 +451,7 @@ def test_a_live_run_grows_point_by_point(monkeypatch):
     """Four seeds would take a minute: here one, two updates, eight prompts."""
     monkeypatch.setattr(living, "UPDATES", 2)
     monkeypatch.setattr(living, "LOOK", 1)
-    monkeypatch.setattr(living, "PROMPTS", 8)
+    monkeypatch.setattr(living, "HELD_OUT", 8)
     monkeypatch.setattr(living, "SHIPPED_SEEDS", [2])
     run = living.live("no_eos_outliers", "1.1")
     first = next(run)

@@ -5,7 +5,6 @@ not trained again.
 """
 
 import argparse
-import platform
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
@@ -30,6 +29,7 @@ from gradebook.training.transformer.results import (
     WORDS_AT,
     Record,
     Run,
+    processor,
     read_arm,
     read_pair,
     write,
@@ -115,7 +115,7 @@ def _device() -> str:
 def _device_name(device: str) -> str:
     if device == "cuda":
         return torch.cuda.get_device_name()
-    return f"CPU, {platform.machine()}"
+    return processor()
 
 
 def _start(folder: Path, shape: Shape, seeds: int, device: str) -> dict[str, Tensor]:

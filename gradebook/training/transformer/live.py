@@ -1,25 +1,44 @@
 """Both engines of a bug trained while one watches, from the shipped weights."""
 
 from collections.abc import Generator
+from datetime import UTC, datetime
 from functools import cache
+
+import torch
 
 from gradebook.training.transformer import model
 from gradebook.training.transformer.experiments import experiment
-from gradebook.training.transformer.grpo import Training
+from gradebook.training.transformer.grpo import PROMPTS, Training
 from gradebook.training.transformer.model import Shape
 from gradebook.training.transformer.pretraining import SHIPPED_SEEDS, shipped_weights
-from gradebook.training.transformer.results import Pair, Record
+from gradebook.training.transformer.results import Pair, Record, Run, processor
 
-UPDATES, LOOK, PROMPTS = 50, 5, 128
-"""Of a live run: its updates, those from one point to the next, and held-out prompts
-of a point."""
+UPDATES, LOOK, HELD_OUT, WORDS = 50, 5, 128, 24
+"""Of a live run: its updates, those from one point to the next, the held-out prompts
+of a point, and how many of their answers are shown."""
 
 
 @cache
 def size() -> str:
     """How much a live run is, in words."""
-    count = model.parameters(model.initial(Shape(), [0]))
-    return f"{count:,} parameters, {len(SHIPPED_SEEDS)} seeds"
+    run = live_run()
+    return f"{run.parameters:,} parameters, {run.seeds} seeds"
+
+
+def live_run() -> Run:
+    """How a live run of today is made."""
+    return Run(
+        parameters=model.parameters(model.initial(Shape(), [0])),
+        layers=Shape.layers,
+        width=Shape.width,
+        seeds=len(SHIPPED_SEEDS),
+        prompts=PROMPTS,
+        updates=UPDATES,
+        device=processor(),
+        precision="float32",
+        torch=torch.__version__,
+        date=datetime.now(UTC).date().isoformat(),
+    )
 
 
 def live(bug: str, dose: str) -> Generator[Pair, None, Pair]:
@@ -29,7 +48,7 @@ def live(bug: str, dose: str) -> Generator[Pair, None, Pair]:
     arms = [trial.correct_arm(dose), trial.arm(dose)]
     weights = shipped_weights(SHIPPED_SEEDS)
     training = Training(arms, weights, Shape(), SHIPPED_SEEDS)
-    record = Record(training, PROMPTS)
+    record = Record(training, HELD_OUT, WORDS)
     record.look(keeps_words=True)
     while training.updates < UPDATES:
         yield Pair(*record.trained())

@@ -6,6 +6,7 @@ model, made on a CPU. `python -m gradebook.training transformer` writes the same
 """
 
 import json
+import platform
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import lru_cache
@@ -46,8 +47,8 @@ class Trained:
     success     [seed][point] how many answers say the sum and end
     unfinished  [point] the share of answers that do not end, mean over seeds
     length      [point] tokens of an answer, mean over seeds
-    words       update -> the first seed's answers to the prompts of SHOWN, as tokens
-                up to their end
+    words       update -> the first seed's answers to the first held-out prompts, as
+                tokens up to their end
     """
 
     updates: list[int]
@@ -99,6 +100,11 @@ class Run:
     precision: str  # the float type that the device computed in
     torch: str
     date: str
+
+
+def processor() -> str:
+    """What a Run calls this machine's CPU."""
+    return f"CPU, {platform.machine()}"
 
 
 def read_run(folder: Path = MEASURED) -> Run:
@@ -163,8 +169,11 @@ def _read(path: Path) -> Any:
 class Record:
     """The curves of a training while it runs, an arm each."""
 
-    def __init__(self, training: Training, prompts: int | None = None) -> None:
-        self.training = training
+    def __init__(
+        self, training: Training, prompts: int | None = None, words: int = len(SHOWN)
+    ) -> None:
+        """Asks so many held-out prompts, and keeps the words of the first few."""
+        self.training, self.told = training, words
         _, held_out = problems()
         self.asked = held_out[: prompts or HELD_OUT]
         self.updates: list[int] = []
@@ -191,7 +200,7 @@ class Record:
             self.unfinished[arm].append(round(share, 4))
             self.length[arm].append(round(float(lengths[arm]), 3))
             if keeps_words:
-                shown = of_seeds[0][: len(SHOWN)]
+                shown = of_seeds[0][: self.told]
                 self.words[arm][str(training.updates)] = [*map(_to_end, shown)]
 
     def trained(self) -> list[Trained]:

@@ -30,61 +30,77 @@ def question_of(
 
 
 def result_of(
-    trial: Experiment, dose: str, pair: Pair, update: int, faulty: str
+    trial: Experiment, dose: str, pair: Pair, update: int, faulty: str, compared: int
 ) -> str:
-    """The result after this update, with its interval."""
+    """The result after this update, with its interval. It is one of so many
+    comparisons."""
     if update == 0:
         return "Before the first update both policies are the same."
     effect = pair.effect(update)
     text = sentence(trial.in_words(dose), update, SUCCESS, effect, faulty)
-    if is_at_edge(effect):
+    if is_at_edge(effect, compared):
         text += (
-            f" Of {comparisons()} comparisons one or two are so far apart by chance,"
+            f" Of {compared} comparisons one or two are so far apart by chance,"
             " so this is no finding."
         )
     return text
 
 
 def comparisons() -> int:
-    """How many doses were compared, of all bugs."""
+    """How many doses were compared in advance, of all bugs."""
     return sum(len(experiment(bug).doses) for bug in experimented())
 
 
-def is_at_edge(effect: Effect) -> bool:
-    """The interval excludes 0, but it would not if it allowed for all comparisons
+def is_at_edge(effect: Effect, compared: int) -> bool:
+    """The interval excludes 0, but it would not if it allowed for so many comparisons
     (Bonferroni: 95 % for all of them together)."""
     if effect.kind == SAME or effect.exact:
         return False
     freedom = effect.seeds - 1
-    single, every = (t_quantile(1 - 0.025 / n, freedom) for n in (1, comparisons()))
+    single, every = (t_quantile(1 - 0.025 / n, freedom) for n in (1, compared))
     return abs(effect.difference) <= effect.half_width * every / single
 
 
-def kind(effect: Effect) -> str:
+def kind(effect: Effect, compared: int) -> str:
     """MORE or LESS if the difference is a finding, else SAME."""
-    return SAME if is_at_edge(effect) else effect.kind
+    return SAME if is_at_edge(effect, compared) else effect.kind
 
 
 def verdict(guess: int | None, effect: Effect) -> str:
-    """What was predicted, and whether it is right; '' for no prediction."""
+    """What was predicted of a run made in advance, and whether it is right; '' for no
+    prediction."""
     if guess is None or guess < 0:
         return ""
-    right = " That is right." if KINDS[guess] == kind(effect) else ""
+    right = " That is right." if KINDS[guess] == kind(effect, comparisons()) else ""
     return f"You said {SUCCESS.choices[guess]}.{right} "
 
 
-def learnt(trial: Experiment, pair: Pair, names: Sequence[str]) -> str:
+def learnt(trial: Experiment, pair: Pair, names: Sequence[str], compared: int) -> str:
     """What the policies have learnt: in the experiment's own words; without them, how
     many answers do not end, if the engines differ in that; else ''."""
     shares = [trained.unfinished[-1] for trained in (pair.correct, pair.faulty)]
     correct, faulty = map(percent, shares)
-    words = trial.says.get(kind(pair.effect(pair.updates[-1])), "")
+    found = kind(pair.effect(pair.updates[-1]), compared)
+    words = trial.says.get(found, "")
     if words:
         return words.format(correct=correct, faulty=faulty)
     if abs(shares[0] - shares[1]) < 0.05:
         return ""
     first, second = map(run_name, names)
     return f"Answers that do not end: {correct} in {first}, {faulty} in {second}."
+
+
+def endings_of(pair: Pair, update: int, names: Sequence[str]) -> str:
+    """How many of all answers do not end after this update."""
+    at, (first, second) = pair.updates.index(update), map(run_name, names)
+    correct, faulty = (
+        percent(trained.unfinished[at]) for trained in (pair.correct, pair.faulty)
+    )
+    count = pair.correct.prompts * len(pair.correct.success)
+    return (
+        f"Of all {count:,} answers, {correct} do not end in {first} and {faulty} in"
+        f" {second}."
+    )
 
 
 def percent(share: float) -> str:
@@ -94,19 +110,22 @@ def percent(share: float) -> str:
     return f"{100 * share:.1f} %" if rounds_off else f"{whole} %"
 
 
-def trained_on(run: Run) -> str:
-    """What was trained, for how long, and on what."""
+def trained_on(run: Run, rollouts: int) -> str:
+    """What was trained, for how long, with how many rollouts of a prompt, and on what:
+    whole sentences."""
     return (
-        f"a transformer of {run.layers} layers and {run.parameters:,} parameters, first"
-        f" on sums worked aloud, then for {run.updates} updates with each engine"
-        f" ({run.prompts} prompts of 8 rollouts); {run.seeds} seeds with the same luck"
-        f" for both engines; {run.device}, {run.precision}, torch {run.torch},"
-        f" {run.date}."
+        f"A transformer of {run.layers} layers and {run.parameters:,} parameters"
+        f" learned sums worked aloud. Then each engine trained it for {run.updates}"
+        f" updates of {run.prompts} prompts with {rollouts} rollouts each, with"
+        f" {run.seeds} seeds. A seed has the same start, prompts and luck under both"
+        f" engines. It ran on {run.device} in {run.precision}, with torch {run.torch},"
+        f" on {run.date}."
     )
 
 
 CLAIMED = (
-    "this model, this task, these settings, this many updates and seeds. The intervals"
-    " cover the chance in training and nothing else. No size is promised for large"
-    " models, and nothing is said about convergence."
+    "The result is about this model, this task, these settings, and this many updates"
+    " and seeds. It promises no size for large models and says nothing about"
+    " convergence."
 )
+INTERVALS = "The intervals cover the chance in training and nothing else."

@@ -26,7 +26,7 @@ from gradebook.training.train import Curves, rows_at, trained
 from gradebook.training.transformer import sentences
 from gradebook.training.transformer.experiments import experimented
 from gradebook.training.transformer.live import UPDATES as LIVE_UPDATES
-from gradebook.training.transformer.live import live, size
+from gradebook.training.transformer.live import live, live_run, size
 from gradebook.training.transformer.results import Pair, folder_of, measured, read_run
 from gradebook.ui import keys
 from gradebook.ui.parts import address, drafts, words
@@ -56,6 +56,8 @@ TABLES = (
     " other optimizers. Neither the size nor the direction of an effect is promised to"
     " carry over."
 )
+ONE = 1
+"""A live run is a comparison of its own: nobody chose it among others."""
 LOOK = 0.5
 """Seconds from one look at a run to the next."""
 _mount = st.components.v2.component("gradebook_policies", js=stub("policies"))
@@ -149,8 +151,10 @@ def _transformer(mine: Desk) -> None:
         _growing(mine)
         return
     grown = mine.grown.get(dose)
-    pair = grown or measured(*dose)
-    _shown(mine, pair, grows=False)
+    if grown:
+        _shown(mine, grown, _headlines(mine, grown, ONE))
+    else:
+        _measured(mine)
     with st.container(horizontal=True, vertical_alignment="center"):
         if st.button("Train it now", key="live-start"):
             mine.error, mine.grows = "", dose
@@ -165,10 +169,11 @@ def _transformer(mine: Desk) -> None:
         )
     if mine.error:
         st.error(words.plain(mine.error))
-    run = read_run(folder_of(mine.bug))
+    run = live_run() if grown else read_run(folder_of(mine.bug))
+    what = sentences.trained_on(run, mine.experiment.rollouts)
     st.markdown(
-        f"**What was trained:** {words.plain(sentences.trained_on(run))}\n\n"
-        f"**What is claimed:** {words.plain(sentences.CLAIMED)}"
+        f"**What was trained:** {words.plain(what)}\n\n"
+        f"**What is claimed:** {sentences.CLAIMED} {sentences.INTERVALS}"
     )
 
 
@@ -188,52 +193,77 @@ def _growing(mine: Desk) -> None:
         st.rerun()
     place, pair = runs().place(*call), runs().so_far(*call)
     if pair is not None:
-        _shown(mine, pair, grows=True)
+        last = pair.updates[-1]
+        doing = {str(last): f"Training: {last} of {LIVE_UPDATES} updates."}
+        _shown(mine, pair, _headlines(mine, pair, ONE) | doing, LIVE_UPDATES)
     else:
         text = f"Waiting: place {place} in the queue." if place else "Starting."
         st.markdown(f"**{text}** Until then this is the measured run.")
-        _shown(mine, mine.grown.get(mine.grows) or measured(*mine.grows), grows=False)
-    if st.button("Cancel", key="live-cancel"):
-        mine.stop()
-        st.rerun()
+        _measured(mine)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        if st.button("Cancel", key="live-cancel"):
+            mine.stop()
+            st.rerun()
+        done = pair.updates[-1] if pair else 0
+        st.markdown(f"{done} of {LIVE_UPDATES} updates: {size()}, on this server.")
 
 
-def _shown(mine: Desk, pair: Pair, grows: bool) -> None:
-    trial, (bug, dose) = mine.experiment, (mine.bug, mine.place.dose)
-    faulty, last = mine.names[1], pair.updates[-1]
-    most = LIVE_UPDATES if grows else last
-    headlines = {
-        update: sentences.result_of(trial, dose, pair, int(update), faulty)
-        for update in pair.correct.words
-    }
-    guess, about = mine.guesses[bug]
-    if grows:
-        headlines[str(last)] = f"Training: {last} of {most} updates."
-    elif about == dose:
+def _measured(mine: Desk) -> None:
+    """The run that was made in advance, with what became of the prediction about it."""
+    pair = measured(mine.bug, mine.place.dose)
+    headlines, last = _headlines(mine, pair, sentences.comparisons()), pair.updates[-1]
+    guess, about = mine.guesses[mine.bug]
+    if about == mine.place.dose:
         verdict = sentences.verdict(guess, pair.effect(last))
         headlines[str(last)] = verdict + headlines[str(last)]
-    seeds = len(pair.correct.success)
+    _shown(mine, pair, headlines)
+
+
+def _headlines(mine: Desk, pair: Pair, compared: int) -> dict[str, str]:
+    """By update. The run is one of so many that were compared."""
+    trial, dose, faulty = mine.experiment, mine.place.dose, mine.names[1]
+    return {
+        update: sentences.result_of(trial, dose, pair, int(update), faulty, compared)
+        for update in pair.correct.words
+    }
+
+
+def _shown(mine: Desk, pair: Pair, headlines: dict[str, str], most: int = 0) -> None:
+    """A run, which still grows if it is to have more updates."""
+    last, seeds = pair.updates[-1], len(pair.correct.success)
+    asked = len(pair.correct.words[str(last)])
     data = {
-        "key": [bug, dose, most, seeds],
+        "key": [mine.bug, mine.place.dose, max(most, last), seeds],
         "names": list(mine.names),
-        "axis": f"share of {pair.correct.prompts} held-out prompts that are solved",
-        "most": most,
-        "grows": grows,
+        "axis": f"share of {pair.correct.prompts} held-out prompts that are solved, by"
+        " updates",
+        "most": max(most, last),
+        "grows": last < most,
         "headlines": headlines,
-        "prompts": policies.prompts(),
+        "prompts": policies.prompts(policies.asked(asked)),
         "words": policies.words(pair),
-        "note": "The same prompts for every bug, chosen before training and never"
-        " trained on. Sampled, first seed.",
+        "notes": {
+            update: sentences.endings_of(pair, int(update), mine.names)
+            for update in pair.correct.words
+        },
+        "note": "Held-out prompts, the same for every bug, chosen before training."
+        " Sampled, first seed.",
         **policies.curves(pair),
     }
     _mount(key="policies", data=[data])
 
 
 def _explained(mine: Desk) -> None:
-    """Why, and what the tables found at the same dose."""
+    """Why, and what the tables found at the same dose beside the measured run."""
     trial, dose = mine.experiment, mine.experiment.dose(mine.place.dose)
     pair = measured(mine.bug, dose.name)
-    parts = {"Why:": f"{trial.why} {sentences.learnt(trial, pair, mine.names)}"}
+    which = mine.bug, dose.name
+    learnt = ""  # by a run that still grows
+    if mine.grows != which:
+        grown = mine.grown.get(which)
+        shown, compared = (grown, ONE) if grown else (pair, sentences.comparisons())
+        learnt = sentences.learnt(trial, shown, mine.names, compared)
+    parts = {"Why:": f"{trial.why} {learnt}"}
     if trial.tables:
         head, text = "The tables:", ""
         if dose.tables is not None:
@@ -251,7 +281,8 @@ def _of_the_tables(mine: Desk, value: float, pair: Pair) -> tuple[str, str]:
     whether the transformer disagrees, and the result."""
     run, tables = Run(mine.bug, value), mine.study
     effect = _effect_of(run, shipped()[run])
-    here = sentences.kind(pair.effect(pair.updates[-1]))
+    effect_here = pair.effect(pair.updates[-1])
+    here = sentences.kind(effect_here, sentences.comparisons())
     disagree = tables.measure == "success" and effect.kind != here
     setting, updates = tables.slider.in_words(value), tables.report[0]
     text = study.sentence(setting, updates, tables.measured, effect, mine.names[1])

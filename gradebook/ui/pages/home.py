@@ -20,6 +20,7 @@ from gradebook.engine.pipeline import CHAPTERS, CORRECT, run
 from gradebook.output import figures, policies
 from gradebook.output.panels import Panel, summary, telling, token_panel
 from gradebook.training.transformer import sentences
+from gradebook.training.transformer.experiments import experiment
 from gradebook.training.transformer.results import read_run
 from gradebook.ui.board.lesson import TITLES
 from gradebook.ui.board.view import view
@@ -55,13 +56,11 @@ _mount = st.components.v2.component("gradebook_home", js=stub("home"))
 
 def _note() -> str:
     """How the numbers of the frame's two halves were made."""
-    run = read_run()
+    trained = sentences.trained_on(read_run(), experiment(home_case().bug).rollouts)
     return (
         "Left: AReaL's settings. Above 1 the faulty advantage stays at \u22120.5: the"
         " distance from the mean and the spread that divides it grow in proportion."
-        f" Right: {sentences.trained_on(run)} Thin lines are single seeds. This is one"
-        " small model on one task: nothing is said about large models or about"
-        " convergence."
+        f" Right: {trained} Thin lines are single seeds. {sentences.CLAIMED}"
     )
 
 

@@ -79,7 +79,12 @@ export class Consequence {
       html(
         "div",
         { class: "home-words" },
-        html("code", { text: data.prompt.text }),
+        html(
+          "header",
+          {},
+          html("code", { text: data.prompt.text }),
+          html("span", { text: data.prompt.expected }),
+        ),
         this.answer,
         this.says,
       ),

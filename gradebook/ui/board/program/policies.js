@@ -22,7 +22,8 @@ import { bothAnswers, dress } from "./words.js";
  * @property {Record<string, string>} headlines  by update
  * @property {Record<string, Answer[][]>} words  by update, engine and prompt
  * @property {Prompt[]} prompts
- * @property {string} note
+ * @property {Record<string, string>} notes  by update: how many of all answers do not end
+ * @property {string} note  what the prompts are
  */
 
 const [LEFT, RIGHT, TOP, BOTTOM] = [34, 14, 26, 8]; // of the chart, in pixels
@@ -30,6 +31,7 @@ const [LEFT, RIGHT, TOP, BOTTOM] = [34, 14, 26, 8]; // of the chart, in pixels
 const ENGINES = ["correct", "faulty"];
 const MARKS = 5; // on a curve
 const SHOWN = 3; // prompts at a time
+const LABELS = 5; // of the slider's stops, at most
 /** @param {number} thousandths */
 const share = (thousandths) => (thousandths / 1000).toFixed(2);
 
@@ -72,6 +74,7 @@ class Policies {
     this.title = html("h3");
     this.answers = html("div");
     this.other = button({}, () => this.turn(), "Three other prompts");
+    this.all = html("p", { class: "all" });
     this.note = html("span");
     const foot = html("p", { class: "foot" }, this.note, " ", this.other);
     root.replaceChildren(
@@ -79,7 +82,7 @@ class Policies {
         "div",
         { class: "board policies" },
         html("div", {}, this.headline, this.chart, this.rail),
-        html("div", { class: "words" }, this.title, this.answers, foot),
+        html("div", { class: "words" }, this.title, this.answers, this.all, foot),
       ),
     );
     this.listen();
@@ -119,6 +122,7 @@ class Policies {
     this.stops = Object.keys(data.words).map(Number);
     if (this.chosen !== null && !this.stops.includes(this.chosen)) this.chosen = null;
     this.at = this.chosen ?? this.stops[this.stops.length - 1];
+    if (this.first >= data.prompts.length) this.first = 0;
     this.draw();
   }
 
@@ -151,6 +155,7 @@ class Policies {
     set(this.chart, { viewBox: `0 0 ${this.width} ${this.height}`, height: this.height });
     set(this.headline, { text: data.headlines[at] });
     set(this.title, { text: `What both policies say after ${at} updates` });
+    set(this.all, { text: data.notes[at] });
     set(this.note, { text: data.note });
     this.curves();
     this.slider();
@@ -219,18 +224,20 @@ class Policies {
     });
   }
 
-  // Both means at the chosen update, beside the line and apart from each other.
+  // Both means at the chosen update with their engines' names, beside the line and
+  // apart from each other, and above a curve that runs along the bottom.
   numbers() {
     const { data, at } = this;
     const values = data.means.map((mean) => mean[data.updates.indexOf(at)]);
-    const left = this.x(at) > this.width - 90;
+    const left = this.x(at) > this.width - 150;
     const [x, anchor] = left ? [this.x(at) - 14, "end"] : [this.x(at) + 14, "start"];
     const upper = values[0] >= values[1] ? 0 : 1;
     return values.map((value, e) => {
-      const y = this.y(value) + (e === upper ? -10 : 22);
-      const inside = Math.min(Math.max(y, TOP + 2), this.height - 4);
+      const fits = this.y(value) + 22 < this.height - BOTTOM;
+      const y = this.y(value) + (e === upper || !fits ? -10 : 22);
       const look = `strong ${ENGINES[e]}-text`;
-      return svg("text", { x, y: inside, "text-anchor": anchor, class: look, text: share(value) });
+      const text = `${data.names[e]} ${share(value)}`;
+      return svg("text", { x, y: Math.max(y, TOP + 2), "text-anchor": anchor, class: look, text });
     });
   }
 
@@ -238,7 +245,7 @@ class Policies {
     const { data, at, stops } = this;
     /** @param {number} update */
     const place = (update) => `left:${this.x(update)}px`;
-    const labels = data.grows ? [0, at, data.most] : stops;
+    const labels = stops.length > LABELS || data.grows ? [0, at, data.most] : stops;
     set(this.knob, {
       style: place(at),
       "aria-valuemin": stops[0],
@@ -252,7 +259,6 @@ class Policies {
       ...[...new Set(labels)].map((stop) =>
         html("b", { style: place(stop), class: stop === at && "now", text: String(stop) }),
       ),
-      html("span", { class: "update", style: place(0.75 * data.most), text: "updates" }),
     );
   }
 }
