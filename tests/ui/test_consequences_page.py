@@ -8,7 +8,7 @@ import pytest
 
 from gradebook.training.study import OPTIMIZERS, Run
 from gradebook.training.train import trained
-from gradebook.training.transformer.results import measured
+from gradebook.training.transformer.results import Pair, Trained, measured
 from gradebook.ui.parts.desk import (
     DESK,
     Desk,
@@ -127,6 +127,42 @@ def test_a_live_run_grows_and_is_cancelled(visit, monkeypatch):
     page.click("live-cancel")
     assert cancelled[-1] == asked[0]
     assert not curves(page)["grows"]
+
+
+def test_a_finished_live_run_is_named_and_judged_as_one_comparison(visit, monkeypatch):
+    """Four seeds, faulty less correct: -3, -4, -2 and -3 of 10 answers. The interval
+    is 3 +- 3.182 * 0.816 / 2, so 17 to 43 points: a finding for one comparison, and
+    none among 36, whose t quantile is 13.4."""
+
+    def run(counts):
+        words = {"0": [[]] * 24, "50": [[]] * 24}
+        success = [[5, count] for count in counts]
+        return Trained([0, 50], 10, success, [0.5, 0.75], [9.0, 9.0], words)
+
+    future = Future()
+    future.set_result(Pair(run([5, 6, 4, 5]), run([2, 2, 2, 2])))
+
+    class Done:
+        def ask(self, *call):
+            return future
+
+    monkeypatch.setattr("gradebook.ui.pages.consequences.runs", Done)
+    page = visit(PAGE, bug="no_eos_outliers").click("training-1")
+    data = curves(page.click("live-start"))
+    assert not data["grows"] and len(data["prompts"]) == 24
+    said = data["headlines"]["50"]
+    assert said.startswith("With 1.1 times") and "17 to 43" in said
+    assert "no finding" not in said
+    assert "104,384 parameters" in page.text and "NVIDIA" not in page.text
+    assert data["notes"]["50"].startswith("Of all 40 answers, 75\u00a0% do not end")
+    data = curves(page.click("live-back"))
+    assert len(data["prompts"]) == 6 and "NVIDIA" in page.text
+
+
+def test_the_page_says_how_many_rollouts_a_prompt_had(visit):
+    for bug, count in (("double_normalization", 6), ("padded_mean", 8)):
+        page = visit(PAGE, bug=bug).click("training-skip")
+        assert f"32 prompts with {count} rollouts" in page.text
 
 
 def test_the_link_of_a_place_leads_to_that_place():

@@ -107,7 +107,8 @@ def percent(share: float) -> str:
     """'21 %'; '99.7 %', which is not all, and '0.1 %', which is not none."""
     whole = f"{100 * share:.0f}"
     rounds_off = whole in ("0", "100") and share not in (0, 1)
-    return f"{100 * share:.1f} %" if rounds_off else f"{whole} %"
+    unit = "\u00a0%"  # which stays on the line of its number
+    return f"{100 * share:.1f}{unit}" if rounds_off else whole + unit
 
 
 def trained_on(run: Run, rollouts: int) -> str:
