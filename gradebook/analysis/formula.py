@@ -108,7 +108,7 @@ def _divided(batch: Batch, trace: Trace, row: int) -> Iterator[Line]:
         text = sentence(batch, trace, row)
         if differs:
             due = plain(float(by_setting[row]))
-            text = f"from the faulty stage; the setting would give {due}"
+            text = f"computed by the faulty stage; correct for this setting: {due}"
         yield (Part(f"{stage}: {text}", differs),)
 
 

@@ -124,7 +124,7 @@ def _names(this: Factors, other: Factors) -> str:
     if any(settled(side.from_weight) for side in both):
         words += ", with what the weight's own slope adds"
     if any(settled(side.leash) for side in both):
-        words += ", less beta × slope of the KL"
+        words += ", minus beta × slope of the KL"
     if not all(bool(same(side.share, 1.0)) for side in both):
         several = "," in words or "×" in words
         words += ", all" * several + " × tokens of the step × weight of a token"
@@ -144,11 +144,11 @@ def _details(batch: Batch, trace: Trace, row: int, token: int) -> Iterator[str]:
             of_surrogate += ", clipped"
     yield of_surrogate
     if settings.beta and batch.ref_logp is not None:
-        gap = float(batch.ref_logp[row, token]) - logp
+        gap = logp - float(batch.ref_logp[row, token])
         slope = trace.slope("kl")
         size = 0.0 if slope is None else float(slope[row, token])
         yield (
-            f"KL ({settings.kl_estimator}): ref logp − logp = {short(gap, 4)}, slope"
+            f"KL ({settings.kl_estimator}): logp − ref logp = {short(gap, 4)}, slope"
             f" {signed(settled(size))}, beta {short(settings.beta)}"
         )
     weight = float(trace.weight[row]) if trace.weight is not None else 0.0
@@ -172,12 +172,12 @@ def _why_not(batch: Batch, trace: Trace, row: int, token: int) -> str:
 def _without_loss(
     comparison: Comparison, trace: Trace, row: int, token: int
 ) -> list[Line]:
-    """What a token is paid, owed and trained with."""
+    """A token's reward, return and advantage."""
     parts: list[Part] = []
     names = (
-        ("token_reward", "paid "),
-        ("token_return", ", owed "),
-        ("token_advantage", ", trained with "),
+        ("token_reward", "reward of the token "),
+        ("token_return", ", return "),
+        ("token_advantage", ", advantage "),
     )
     for stage, words in names:
         a, b = (

@@ -11,7 +11,7 @@ fixed.
 >>> record.headline
 'AReaL · fixed in v2.0.0'
 >>> print(record.sentence)
-Fixed in v2.0.0 (2026-07-02). Checked: 1.0.4 has it (run on 2026-11-23).
+Fixed in v2.0.0 (2026-07-02). Checked: 1.0.4 has it (code run on 2026-11-23).
 """
 
 from dataclasses import dataclass
@@ -51,7 +51,7 @@ class Checked(Part):
 
     def __str__(self) -> str:
         has = "has it" if self.has_it else "does not have it"
-        return f"{self.version} {has} ({self.by} on {self.on})"
+        return f"{self.version} {has} (code {self.by} on {self.on})"
 
 
 @dataclass(frozen=True, kw_only=True)

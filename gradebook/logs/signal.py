@@ -91,16 +91,15 @@ class Signal:
         if not equal:
             return [f"Rewards differ in each of the {counted(prompts, 'prompt')}."]
         kinds = {
-            "all wrong": int(total["wrong"]),
-            "all right": int(total["right"]),
-            "in between": int(total["same"]),
+            "at the lowest reward": int(total["wrong"]),
+            "at the highest": int(total["right"]),
         }
         which = ", ".join(f"{n:,} {kind}" for kind, n in kinds.items() if n)
         which = f" ({which})" if which else ""
         have = "has" if equal == 1 else "have"
         sentences = [
             f"{equal:,} of {counted(prompts, 'prompt')} {have} equal rewards{which}:"
-            " they teach nothing."
+            f" {'it teaches' if equal == 1 else 'they teach'} nothing."
         ]
         if len(self.steps) >= 3:
             last = self.last_third[["prompts", "teach"]].sum()

@@ -135,9 +135,10 @@ def signal_lines(verdict: Verdict) -> list[str]:
 
 def worst_lines(verdict: Verdict, most: int = SHORT) -> list[str]:
     """The worst steps, each in words."""
+    closest = " from the closest computation" if verdict.verdict == "none fits" else ""
     return [
         f"Step {step['step']}, row {step['row']}: off by"
-        f" {short(step['correct_residual'], 3)}. {_turned(step['flips'])};"
+        f" {short(step['correct_residual'], 3)}{closest}. {_turned(step['flips'])};"
         f" {step['groups_affected']} of {counted(step['groups'], 'group')} are"
         " affected."
         for step in worst_steps(verdict, most).to_dict("records")

@@ -251,10 +251,10 @@ def _frame(
 # Which prompts teach: a bar for each step
 
 KINDS_OF_PROMPTS = {
-    "wrong": ("all wrong", "rgba(90,90,90,0.9)", ""),
+    "wrong": ("lowest reward", "rgba(90,90,90,0.9)", ""),
     "teach": ("these teach", "rgba(128,128,128,0)", ""),
-    "same": ("equal, neither", "rgba(128,128,128,0.35)", "/"),
-    "right": ("all right", "rgba(128,128,128,0.25)", "."),
+    "same": ("equal, between", "rgba(128,128,128,0.35)", "/"),
+    "right": ("highest reward", "rgba(128,128,128,0.25)", "."),
 }
 """Column of a signal's steps -> its words, its shade and its pattern. In ink alone:
 whether a prompt teaches is no verdict."""

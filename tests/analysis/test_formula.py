@@ -113,7 +113,7 @@ def test_a_baseline_and_a_scale_in_words(settings, line):
 def test_a_faulty_divisor_is_not_named_as_the_correct_one(name, row, correct, faulty):
     assert [side[2] for side in sides(name, row)] == [
         f"scale: standard deviation (ddof 1) of the group's rows + {correct}",
-        f"scale: from the faulty stage; the setting would give {faulty}",
+        f"scale: computed by the faulty stage; correct for this setting: {faulty}",
     ]
 
 

@@ -46,7 +46,7 @@ def test_prompts_are_counted_by_step_and_by_what_they_share(verdict):
 
 def test_each_fact_is_a_sentence(verdict):
     assert verdict.signal.sentences == (
-        "5 of 6 prompts have equal rewards (2 all wrong, 2 all right, 1 in between):"
+        "5 of 6 prompts have equal rewards (2 at the lowest reward, 2 at the highest):"
         " they teach nothing.",
         "In the last third of the steps, 2 of 2 prompts have no two rewards that"
         " differ.",

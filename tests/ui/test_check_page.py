@@ -107,7 +107,8 @@ def test_declared_settings_change_the_verdict(page):
     )
     paste(page, log)
     assert "✓" not in page.text
-    assert "The advantages match Dr. GRPO, if that is what you wanted." in page.text
+    assert "The advantages match Dr. GRPO." in page.text
+    assert "If you configured that, nothing is wrong." in page.text
     assert (
         "Had the run been configured as GRPO, these numbers would be those of the bug"
         " Swapped scale." in page.text

@@ -89,7 +89,7 @@ def test_the_history_says_release_by_release_what_changed():
 
 def test_the_answers_to_am_i_affected():
     word, sentence = status("partial_groups", "areal", "1.0.4")
-    assert word == "has it" and "(opt-in)" in sentence
+    assert word == "has it" and "If switched on: `" in sentence
     assert status("partial_groups", "verl", "0.9.1")[0] == "not seen on these batches"
     word, sentence = status("partial_groups", "verl", "0.9.2")
     assert word == "not measured" and "Last seen in" in sentence
@@ -98,14 +98,15 @@ def test_the_answers_to_am_i_affected():
 
     # TRL 1.5.1 is the last that measured as such; a default setting.
     word, sentence = status("unscored_rows", "trl", "1.5.1")
-    assert word == "has it" and "(the default)" in sentence
+    assert word == "has it" and "By default: `" in sentence
     word, sentence = status("unscored_rows", "trl", "1.16.0")
-    assert word == "fixed" and "1.16.0 does not have it (run on" in sentence
+    assert word == "fixed" and "1.16.0 does not have it (code run on" in sentence
 
     # One flag, measured with its default settings and with others: said once.
     _, sentence = status("whole_batch", "miles-rl", "0.0.2")
-    assert sentence.count("`--advantage-estimator grpo` (the default)") == 1
-    assert "`--advantage-estimator grpo` (opt-in)" not in sentence
+    by_default, _, _ = sentence.partition("If switched on")
+    assert by_default.startswith("Measured on ") and "By default: `" in by_default
+    assert sentence.count("`--advantage-estimator grpo`") == 1
 
 
 def test_home_answers_for_all_bugs_at_once():

@@ -41,8 +41,8 @@ ADVICE: Mapping[str, Mapping[str, str]] = {
         PAGE: "Answer the question beside the log.",
     },
     "leave out": {
-        COMMAND: "`--column NAME=` leaves out a column that need not be there.",
-        PAGE: "Under Columns, “none” leaves out a column that need not be there.",
+        COMMAND: "`--column NAME=` makes the check ignore an optional column.",
+        PAGE: "Under Columns, “none” makes the check ignore an optional column.",
     },
     "name": {
         COMMAND: "Name it with --column {role}=YOURS.",
@@ -141,8 +141,8 @@ REASONS = {
     "broken steps": Statement(
         "Cannot tell: no step of this log could be judged",
         (
-            "Rows that cannot be read are left out, and with them the other rows of"
-            " their steps or prompts.",
+            "If a row cannot be read, its whole step is left out; in a log without"
+            " steps, its whole prompt.",
         ),
         advice="leave out",
     ),
@@ -174,9 +174,9 @@ def unnamed_said(error: Unnamed, surface: str) -> str:
 
 def curves_said(curves: Curves) -> Statement:
     """A log of curves: that it has no rows, what it tells, and how to log rows."""
-    whose = f"{curves.trainer}'s " if curves.trainer else ""
+    whose = f"{curves.trainer}'s" if curves.trainer else "a"
     return Statement(
-        f"Cannot tell: this is {whose}log of curves, with"
+        f"Cannot tell: this is {whose} log of curves, with"
         f" {counted(curves.steps, 'line')} and no rows",
         (*curves.tell, f"To check the advantages, {curves.rows}."),
     )
@@ -238,7 +238,8 @@ def _correct(j: Judgement, asked: str, columns: Columns) -> Statement:
     if declaration.decides:
         return Statement(f"{_matches(j)}, as declared: {asked}", rests)
     if condition := _condition(j.asks, first.title):
-        return Statement(_matches(j), (*rests, condition))
+        configured = "If you configured that, nothing is wrong."
+        return Statement(_matches(j), (*rests, configured, condition))
     return Statement(_matches(j), rests, "declare")
 
 
@@ -306,7 +307,7 @@ def _other_details(computations: Sequence[Computation]) -> str:
     same = [c for c in computations if c.title == first.title]
     same = [c for c in same if c.eps_at == first.eps_at]
     several = [n for n in ("ddof", "eps") if len({getattr(c, n) for c in same}) > 1]
-    return f"; other {' and '.join(several)} fit too" if several else ""
+    return f"; other values of {' and '.join(several)} fit too" if several else ""
 
 
 def _titles(bugs: Sequence[Suspect]) -> str:
@@ -422,9 +423,9 @@ def order_words(order: Order) -> str:
         )
     return (
         f"In {order.broken:,} {prompts}, a row with a higher reward has a lower"
-        " advantage. That is by design only if rewards were normalized each, if the"
-        " reward that was normalized holds more than the logged one, or if some of"
-        " these rows do not count."
+        " advantage. Three designs do that: each reward function is normalized by"
+        " itself; the trainer adds something to the logged reward; or some of these"
+        " rows do not count."
     )
 
 

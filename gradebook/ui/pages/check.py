@@ -127,8 +127,6 @@ def _card(checking: Checking, verdict: Verdict) -> None:
         first, rest = verdict.statement.first, verdict.statement.after(PAGE)
         if verdict.verdict == "correct" and verdict.declared:
             head = "✓ Correct"
-        elif verdict.verdict == "correct":
-            first += ", if that is what you wanted"
         if verdict.bug:
             head += f": {words.plain(load(verdict.bug).title)}"
         paragraphs = [

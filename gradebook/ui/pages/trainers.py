@@ -127,7 +127,7 @@ def _line(line: dict[str, Any], column: str) -> None:
     st.subheader(f"{line['trainer']} {line['version']}: {line['setting']}")
     st.markdown(
         f"`{line['file']}`, {line['function']}. Reached by {line['reached']}"
-        f" ({'the default' if line['default'] else 'opt-in'})."
+        f" ({'the default' if line['default'] else 'must be switched on'})."
         f" Computes {line['computes'] or UNKNOWN}."
         f" Licence: {line['license']}. Measured on {line['measured_on']}."
     )

@@ -198,12 +198,16 @@ def _not_measured(
 
 def _ways(shows: Sequence[Mapping[str, Any]]) -> str:
     """When a release was measured, and the settings that reach the bug."""
-    defaults = {line["reached"] for line in shows if line["default"]}
-    ways = [
-        f"`{way}` ({'the default' if way in defaults else 'opt-in'})"
-        for way in dict.fromkeys(line["reached"] for line in shows)
+    defaults = dict.fromkeys(line["reached"] for line in shows if line["default"])
+    others = dict.fromkeys(
+        line["reached"] for line in shows if line["reached"] not in defaults
+    )
+    parts = [
+        f"{when}: {' or '.join(f'`{way}`' for way in ways)}."
+        for when, ways in (("By default", defaults), ("If switched on", others))
+        if ways
     ]
-    return f"Measured on {shows[0]['measured_on']}, with {'; '.join(ways)}."
+    return " ".join([f"Measured on {shows[0]['measured_on']}.", *parts])
 
 
 def _about(report: Status) -> str:
@@ -272,7 +276,8 @@ def take_home(draft: Draft) -> None:
         return
     with st.expander("The link to this page"):
         st.markdown(
-            "The link opens this batch for anyone who reaches this server. It is the"
-            " address of this page, too. On a bug's page the question comes first."
+            "The link opens this batch for anyone who can reach this server. It is"
+            " also the address of this page. Whoever opens it on a bug's page sees the"
+            " question first, without the answer."
         )
         st.code(whole(query), language=None, wrap_lines=True)
