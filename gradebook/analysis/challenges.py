@@ -24,13 +24,23 @@ from gradebook.engine.segments import by_group
 
 
 class Attempt:
-    """A state and its changes since the original case. The engines run when they are
-    needed."""
+    """A state and its changes since the original case. What a condition does not ask
+    for is not worked out.
 
-    def __init__(self, now: State, comparison: Comparison | None):
-        self.bug, self.batch = swapped(now.scenario.bugs), now.batch()
+    comparison  both engines on `now`, if they already ran
+    """
+
+    def __init__(self, now: State, comparison: Comparison | None = None):
+        self.bug, self.now = swapped(now.scenario.bugs), now
         self.before, self.known = start(now.scenario), comparison
-        self.changes = changes(self.before, now)
+
+    @cached_property
+    def batch(self) -> Batch:
+        return self.known.batch if self.known else self.now.batch()
+
+    @cached_property
+    def changes(self) -> "Changes":
+        return changes(self.before, self.now)
 
     @cached_property
     def comparison(self) -> Comparison:
@@ -59,12 +69,9 @@ class Attempt:
         return math.nan if correct is None or faulty is None else faulty / correct
 
 
-def missing(
-    challenge: case.Challenge, now: State, comparison: Comparison | None = None
-) -> str:
-    """Why `now` does not solve its scenario's challenge, in one sentence; "" if it
-    does. `comparison` is both engines on `now`, if they already ran."""
-    attempt = Attempt(now, comparison)
+def missing(challenge: case.Challenge, attempt: Attempt) -> str:
+    """Why the attempt does not solve its scenario's challenge, in one sentence; "" if
+    it does."""
     sentence = overstepped(challenge.edits, attempt.changes) if challenge.edits else ""
     try:
         for condition in challenge.solved:

@@ -5,7 +5,13 @@ import pytest
 from one_a_stage import SHIPPED
 
 import gradebook
-from gradebook.analysis.challenges import allowed, apply_solution, changes, missing
+from gradebook.analysis.challenges import (
+    Attempt,
+    allowed,
+    apply_solution,
+    changes,
+    missing,
+)
 from gradebook.cases.case import Challenge, Change, Edits
 from gradebook.cases.scenario import names
 from gradebook.cases.schema import read
@@ -37,26 +43,26 @@ def judged(name, made, *conditions, edits=None):
         "solution": [{"remove_row": 0}],
     }
     challenge = read(Challenge, document | ({"edits": edits} if edits else {}))
-    return missing(challenge, apply_solution(state(name), made))
+    return missing(challenge, Attempt(apply_solution(state(name), made)))
 
 
 @pytest.mark.parametrize("name, challenge", ALL)
 def test_its_solution_solves_it_and_no_step_of_it_is_idle(name, challenge):
     now = apply_solution(state(name), challenge.solution)
-    assert missing(challenge, now) == ""
+    assert missing(challenge, Attempt(now)) == ""
     for place in range(len(challenge.solution)):
         rest = [*challenge.solution]
         del rest[place]
         try:
             now = apply_solution(state(name), rest)
-            assert missing(challenge, now)
+            assert missing(challenge, Attempt(now))
         except gradebook.GradebookError:
             pass  # what is left is no batch
 
 
 @pytest.mark.parametrize("name, challenge", ALL)
 def test_the_case_as_it_came_does_not_solve_it(name, challenge):
-    sentence = missing(challenge, state(name))
+    sentence = missing(challenge, Attempt(state(name)))
     assert sentence.endswith(".") and len(sentence) <= 90
 
 

@@ -51,8 +51,8 @@ class Learner:
 
     async def edit(self, row: int, value: str, final: bool = True) -> float:
         """Gives a row another reward; milliseconds until the board's answer
-        is there. After it the rest of the page follows, unless a drag goes
-        on and the edit is not `final`."""
+        is there. After it the rest of the page follows if the answer says that it
+        is behind, unless a drag goes on and the edit is not `final`."""
         edit = {
             "n": self.data["ack"] + 1,
             "do": "cell",
@@ -67,7 +67,7 @@ class Learner:
         start = time.perf_counter()
         self.data = json.loads(await self._post(json.dumps(sent)))
         took = (time.perf_counter() - start) * 1000
-        if final:
+        if final and self.data["behind"]:
             self.asked += 1
             await self._send(self.keys, {"settled": self.asked})
         return took

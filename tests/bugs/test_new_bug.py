@@ -179,7 +179,7 @@ CODE = """
 import json, sys
 import numpy as np, pandas as pd
 import gradebook
-from gradebook.analysis.challenges import apply_solution, missing
+from gradebook.analysis.challenges import Attempt, apply_solution, missing
 from gradebook.analysis.comparison import compare
 from gradebook.analysis.formula import worked
 from gradebook.cases.link import decode, encode
@@ -217,7 +217,7 @@ def told(name):
         "advantages": [trace.advantage.tolist() for trace in traces],
         "losses": [trace.loss and float(trace.loss) for trace in traces],
         "formula": ["".join(part.text for part in line) for line in lines],
-        "solved": [not missing(c, apply_solution(state, c.solution)) for c in tasks],
+        "solved": [not missing(c, Attempt(apply_solution(state, c.solution))) for c in tasks],
         "sandbox": f"sandbox-{name}" in starts(),
         "link": decode(encode(state, True)).state == state,
         "plan": [s.minutes for s in plan([name]) if s.scenario == name],

@@ -49,7 +49,7 @@ def test_an_act_of_the_page_is_given_its_edit_and_a_message_is_noted():
     draft.channel.note = lambda: log.append("noted")
     draft.channel.board = lambda: {"log": list(log)}
     shown = send(draft, {"n": 1, "do": "stage", "stage": "group"})
-    assert shown == {"log": ["group", "noted"], "version": 1}
+    assert shown == {"log": ["group", "noted"], "version": 1, "behind": True}
 
 
 EDITS = some.one_of(

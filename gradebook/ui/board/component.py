@@ -1,8 +1,9 @@
 """The board on a page: draws a draft and takes the learner's edits.
 
 An edit does not run the page. The browser posts it to an address of this server, which
-answers with the board's new data. When the edit is finished, the rest of the page
-follows in a run (`shortcuts`).
+answers with the board's new data; on a bug's page the formula and the page's address
+are among them. If something else on the page depends on the edit, such as an opened
+stage, it follows in a run when the edit is finished (`shortcuts`).
 
 Why the board does not set a component's value, which is Streamlit's own way:
 
@@ -94,10 +95,12 @@ def board(
 
 
 def _data(draft: Draft) -> dict[str, Any]:
-    """What the board shows now. Its number tells the browser which of two is newer."""
+    """What the board shows now. Its number tells the browser which of two is newer;
+    "behind" tells it to have the rest of the page drawn once the edit is finished."""
     with draft.lock:
         draft.channel.sent += 1
-        return draft.channel.board() | {"version": draft.channel.sent}
+        sent, is_behind = draft.channel.sent, draft.channel.is_behind()
+        return draft.channel.board() | {"version": sent, "behind": is_behind}
 
 
 def taken(draft: Draft, message: Any) -> dict[str, Any]:

@@ -51,15 +51,20 @@ def lesson(
     kind, places = scenario.telltale.kind, scenario.prediction.places
     guess = progress.guesses.get(scenario.name) if guessed else Guess(SKIPPED)
     guess = None if covered else guess
+    task: dict[str, Any] | None = None
     if draft.own and not (covered and votes):
         shown = view(draft, kind=kind, covered=covered, lesson=True)
-        asked, task = own_box(draft, shown, covered), None
+        asked = own_box(draft, shown, covered)
     else:
         shown = view(draft, kind=kind, covered=covered, places=places, lesson=True)
-        asked, task = box(draft, guess), challenge(draft, progress)
+        asked = box(draft, guess)
+        if not covered:
+            task = challenge(draft, progress)
+        elif scenario.challenges:
+            task = {"count": len(scenario.challenges)}
     return shown | {
         "box": asked,
-        "challenge": {"count": task["count"]} if covered and task else task,
+        "challenge": task,
         "path": path(draft, covered),
     }
 
@@ -261,8 +266,7 @@ def judged(draft: Draft[Scenario], task: Challenge) -> str:
         return next(why for _, why in draft.refused.values())
     if draft.typing:
         return draft.page.judged
-    both = None if draft.fault else draft.comparison
-    return challenges.missing(task, draft.state, both)
+    return challenges.missing(task, draft.attempt)
 
 
 def _slides(draft: Draft[Scenario], task: Challenge) -> int | None:
@@ -278,7 +282,7 @@ def _slides(draft: Draft[Scenario], task: Challenge) -> int | None:
 def _live(draft: Draft[Scenario], task: Challenge) -> str:
     """The number that decides the challenge, of the first condition that does not hold,
     and whether there are edits beyond what it allows."""
-    attempt = challenges.Attempt(draft.state, draft.comparison)
+    attempt = draft.attempt
     numbers = [c for c in task.solved if isinstance(c, (Agree, Differ, Bounds))]
     numbers.sort(key=lambda c: "faulty" not in getattr(c, "of", ""))
     open_ones = (c for c in numbers if challenges.missing_of(c, attempt))

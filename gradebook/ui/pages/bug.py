@@ -27,7 +27,7 @@ from gradebook.ui.parts import (
 )
 from gradebook.ui.parts.address import bug_files, page_files
 from gradebook.ui.parts.desk import DESK, PAGE, first_place, query_of
-from gradebook.ui.parts.drafts import Draft
+from gradebook.ui.parts.drafts import Draft, Progress
 from gradebook.ui.parts.widget import shortcuts, showing
 from gradebook.ui.rooms import bar as room
 from gradebook.ui.rooms import seat
@@ -111,10 +111,11 @@ def rest(
     with turn(), draft.lock:
         if draft.own != own:
             st.rerun()
+        is_open = False
         if not covered:
             label, key = "Settings", f"settings-{name}"
             menu = settings.popover(label, key=key, type="tertiary", on_change="rerun")
-            if menu.open:
+            if is_open := bool(menu.open):
                 with menu:
                     controls.switches(draft)
             with stage, below(draft, "opened-stage"):
@@ -134,8 +135,25 @@ def rest(
             "reveal": partial(room.space, draft.scenario),
         }
         shortcuts(draft, acts, top=top)
-        link = query_string(address.depart(name))
+        link = query_string(address.link_of(name))
         room.move(name, draft.scenario.name, link, draft.page.stage)
+        # The lead's batch goes to the room, and of a link that could not be read
+        # nothing is said any more once the batch is edited.
+        always = is_open or seat.leads() or bool(address.unread_link())
+        shown, progress = _outside(draft, drafts.PROGRESS.get()), drafts.PROGRESS.get()
+        draft.channel.is_behind = lambda: (
+            always
+            or bool(draft.page.stage or draft.page.opened)
+            or _outside(draft, progress) != shown
+        )
+
+
+def _outside(draft: Draft[Scenario], progress: Progress) -> tuple[Any, ...]:
+    """What the page shows of the draft outside the board, apart from parts that are
+    open and from what the board brings: the formula, and the page's address."""
+    name, page = draft.scenario.name, draft.page
+    is_solved = bool(progress.solved.get(name))
+    return draft.own, progress.covered(name), is_solved, page.stage, page.opened
 
 
 def _affected(scenario: Scenario) -> None:
@@ -207,7 +225,7 @@ def lesson(draft: Draft[Scenario]) -> None:
         room.pick(draft.scenario, choice, place)
         st.rerun()
 
-    code, me = seat.code(), seat.SEAT.get()
+    code, me, mark = seat.code(), seat.SEAT.get(), address.mine()
 
     def note() -> None:
         """The lead's reveal, as the learner's answer; a challenge that is solved."""
@@ -222,6 +240,10 @@ def lesson(draft: Draft[Scenario]) -> None:
     def seen() -> dict[str, Any]:
         shown = board_lesson.lesson(draft, progress, votes, guessed=not leads)
         room.on_board(shown, name, code, leads)
+        if not shown["covered"]:
+            shown["formula"] = stages.formula(draft)
+        own = query_string(address.own_query(draft, mark))
+        shown["address"] = own, address.OTHERS
         return shown | {"progress": progress.text()}
 
     draft.channel.note = note

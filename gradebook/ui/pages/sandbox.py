@@ -59,7 +59,7 @@ def board_and_path(draft: Draft[Scenario], kind: str) -> None:
 
     def seen() -> dict[str, Any]:
         data = view(draft, kind=kind, covered=False)
-        return data | {"path": path(draft, False)}
+        return data | {"path": path(draft, False), "formula": stages.formula(draft)}
 
     draft.channel.acts = {"stage": partial(stages.choose, draft)}
     board(draft, seen)

@@ -136,10 +136,16 @@ def arrive(page: str) -> None:
     keys.ADDRESS.get()["problem"] = problem
 
 
+def unread_link() -> str:
+    """What of the link that the visitor came with could not be understood; '' for
+    nothing."""
+    return keys.ADDRESS.get().get("problem", "")
+
+
 def unread() -> None:
-    """Says what of the link that the visitor came with could not be understood."""
-    if problem := keys.ADDRESS.get().get("problem", ""):
-        st.warning(f"This link could not be read.  \n{words.plain(problem)}")
+    """Says what of the link could not be understood."""
+    if message := unread_link():
+        st.warning(f"This link could not be read.  \n{words.plain(message)}")
 
 
 def from_elsewhere(state: State, source: str, is_selected: bool = False) -> State:
@@ -178,16 +184,28 @@ def take(state: State, covered: bool) -> Draft:
 
 
 def depart(page: str) -> dict[str, str]:
-    """Writes the session's state into the address, none of a case as it came. The
-    link of the state."""
-    here = keys.ADDRESS.get()
-    code = encode(drafts.of(case(page)).state, covered=True)
+    """Writes the session's state into the address. The link of the state."""
+    put(own_query(drafts.of(case(page)), mine()))
+    return link_of(page)
+
+
+def link_of(page: str) -> dict[str, str]:
+    """The link of the session's state. Once that has changed, nothing more is said of
+    the link that the visitor came with."""
+    here, code = keys.ADDRESS.get(), encode(drafts.of(case(page)).state, covered=True)
     if here.setdefault("code", code) != code:
         here |= {"code": code, "problem": ""}
-    as_it_came = encode(start(scenarios.case(page)), covered=True)
-    mark = {BY: mine()} if mine() and not drafts.of(case(page)).own else {}
-    put({} if code == as_it_came else code | mark)
     return code
+
+
+def own_query(draft: Draft[Scenario], mark: str) -> dict[str, str]:
+    """The parameters that a page's address gets from the draft: none of a case as it
+    came, and none if they are too long for a link. `mark` is `mine` of the browser."""
+    page, code = scenarios.page_of(draft.scenario), encode(draft.state, covered=True)
+    if code == encode(start(scenarios.case(page)), covered=True):
+        return {}
+    query = code | ({BY: mark} if mark and not draft.own else {})
+    return {} if excess(query) else query
 
 
 def put(query: Mapping[str, str]) -> None:

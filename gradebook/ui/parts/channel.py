@@ -18,6 +18,10 @@ def _nothing() -> None:
     pass
 
 
+def _always() -> bool:
+    return True
+
+
 @dataclass
 class Channel:
     """One draft's line.
@@ -28,7 +32,9 @@ class Channel:
     acts   acts besides cases.edits.ACTS: name -> act
     board  makes the board's data; it changes nothing
     note   notes what a message brought: a solved challenge, the lead's reveal.
-           `board` and `note` run outside of the session's run, too
+    is_behind  whether the page shows something of the draft outside the board that
+           has changed since it was drawn: only then a finished edit runs the page.
+           `board`, `note` and `is_behind` run outside of the session's run, too
     """
 
     epoch: str = field(default_factory=lambda: secrets.token_urlsafe(12))
@@ -37,6 +43,7 @@ class Channel:
     acts: Mapping[str, Callable[[Edit], None]] = field(default_factory=dict)
     board: Callable[[], dict[str, Any]] = dict
     note: Callable[[], None] = _nothing
+    is_behind: Callable[[], bool] = _always
 
     def unread(self, message: Any) -> Iterator[Edit]:
         """The edits of a message that were not taken before. Each counts as taken.

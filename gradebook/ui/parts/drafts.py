@@ -11,6 +11,7 @@ from urllib.parse import quote, unquote
 
 import streamlit as st
 
+from gradebook.analysis.challenges import Attempt
 from gradebook.analysis.comparison import Comparison, compare, compared
 from gradebook.bugs import BUGS, Swap, swapped
 from gradebook.cases import draft
@@ -56,6 +57,7 @@ class Draft(draft.Draft[C]):
     channel: Channel = field(default_factory=Channel)
     _last: tuple[State | None, Comparison | None, str] = (None, None, "")
     _base: tuple[State | None, Comparison | None] = (None, None)
+    _attempt: Attempt | None = None
 
     @property
     def swap(self) -> Swap:
@@ -85,6 +87,15 @@ class Draft(draft.Draft[C]):
                 fault = message_of(error)
             self._last = self.state, good, fault
         return good or self.original, fault
+
+    @property
+    def attempt(self) -> Attempt:
+        """The state as a try at the case's challenges, worked out once for each."""
+        attempt = self._attempt
+        if attempt is None or attempt.now is not self.state:
+            both = None if self.fault else self.comparison
+            attempt = self._attempt = Attempt(self.state, both)
+        return attempt
 
     @property
     def original(self) -> Comparison:

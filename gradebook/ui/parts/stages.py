@@ -24,6 +24,7 @@ from gradebook.ui.parts import words
 from gradebook.ui.parts.drafts import Draft
 from gradebook.ui.parts.widget import chart, folded, markup, offered, table
 from gradebook.ui.parts.words import safe
+from gradebook.ui.program import stub
 
 MOST_ROWS = 128
 """The most rows of which an influence map is drawn."""
@@ -85,9 +86,20 @@ def _numbers(draft: Draft, stage: str) -> None:
     table([*head, *names, ""], body, numbers=numbers, selected=selected)
 
 
+_formula = st.components.v2.component(
+    "gradebook_formula", js=stub("formula"), isolate_styles=False
+)
+
+
 def workings(draft: Draft) -> None:
-    """The selected row's formula with its numbers, or the selected token's; what
-    differs is bold."""
+    """The place of the formula, which the board's program fills and keeps up to date:
+    it comes with the board's data."""
+    _formula(key="formula", data=[draft.channel.epoch])
+
+
+def formula(draft: Draft) -> str:
+    """The selected row's formula with its numbers, or the selected token's, as HTML;
+    what differs is bold."""
     row, names, html = draft.shown_row, draft.scenario.engine_names, ""
     whose = " of your edited batch" if draft.moved else ""
     both, what, lines = draft.comparison, f"Row {row}", []
@@ -96,13 +108,13 @@ def workings(draft: Draft) -> None:
     else:
         token = min(draft.state.token, both.batch.mask.shape[1] - 1)
         what, lines = f"Token {token} of row {row}", worked_token(both, row, token)
-    st.markdown(words.titled(f"{what}{whose} in numbers", level=3))
     sides = zip(names, ("correct", "faulty"), lines)
     for name, engine, (first, *others) in sides:
         mark = f'<i class="gb-{engine}" role="img" aria-label="{safe(name)}"></i>'
         more = "".join(f"<small>{_marked(line)}</small>" for line in others)
         html += f"<div>{mark}<p>{_marked(first)}{more}</p></div>"
-    st.html(f'<div class="gb gb-formula">{html}</div>')
+    title = f"<h3>{what}{whose} in numbers</h3>"
+    return f'<div class="gb gb-formula">{title}{html}</div>'
 
 
 def _marked(line: Line) -> str:

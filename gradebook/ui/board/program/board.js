@@ -5,6 +5,7 @@
 // the board knows the board and the parts that it was given, and reaches for no
 // other.
 
+import { writeOwn } from "./address.js";
 import { Axis, parsed, short } from "./scale.js";
 import { Box } from "./box.js";
 import { ChallengeLine } from "./challenge.js";
@@ -14,6 +15,7 @@ import { Crowd } from "./crowd.js";
 import { dragging } from "./drag.js";
 import { ends, layout, presenting, span } from "./layout.js";
 import { Foot } from "./foot.js";
+import { formula } from "./formula.js";
 import { Glide } from "./glide.js";
 import { Guess } from "./guess.js";
 import { Head, tickDistance } from "./head.js";
@@ -84,6 +86,7 @@ export class Board {
     this.next = 0;
     /** @type {number | undefined} */
     this.calm = undefined;
+    this.pathname = location.pathname;
     this.width = 0; // to ask for it at each drawing would lay the page out
     this.brings = false; // the row in question is to be in sight once it is drawn
 
@@ -184,7 +187,8 @@ export class Board {
     if (this.given && other && data.covered) this.answer(this.given);
     else this.given = null; // its session took the answer
     if (data.progress !== undefined) remember(data.progress);
-    this.outbox.heard(data.epoch, data.ack);
+    this.follow(data);
+    this.outbox.heard(data.epoch, data.ack, data.behind);
     restored(data, (edit) => this.put(edit));
     const revealed = before?.covered && !data.covered && !other;
     if (other || (data.edited && this.reveal.playing)) this.reveal.finish();
@@ -197,6 +201,16 @@ export class Board {
     this.render(other ? 0 : this.busy ? FOLLOW : STEP);
     if (revealed) this.box.focus();
     if (revealed || (other && data.covered)) this.brings = true;
+  }
+
+  /**
+   * What the page shows outside the board, and the board brings.
+   * @param {Data} data
+   */
+  follow({ epoch, formula: text, address }) {
+    if (text !== undefined) formula(epoch, text);
+    // An answer may come after the reader went to another page.
+    if (address && location.pathname === this.pathname) writeOwn(...address);
   }
 
   /** The row in question is in sight, beside the question or the verdict. */

@@ -6,8 +6,8 @@
 //
 // Edits with one gesture (a drag, typing in a cell) are one act, which ends
 // with `finish`: it commits the last of them. An edit without a gesture is an act
-// by itself. When the server has answered a finished act, the rest of the page
-// hears of it; where somebody pauses in a gesture, the rest follows too.
+// by itself. When the server has answered a finished act, and says that the rest of
+// the page is behind, the page hears of it; where somebody pauses in a gesture, too.
 
 /** @import { Edit, Message } from "./types.js" */
 
@@ -36,7 +36,8 @@ export class Outbox {
     this.busy = false; // a message is on its way
     this.finished = 0; // number of the last edit of a finished act
     this.open = false; // the last edit belongs to a gesture that goes on
-    this.told = 0; // what the rest of the page has heard of
+    this.told = 0; // what the rest of the page has heard of, or need not hear of
+    this.behind = false; // the last answer says that the rest has to be drawn
     this.gesture = Date.now(); // another number than before a reload
     this.left = 0; // when the last message left
     this.trip = 0; // ms that the last answer took
@@ -53,8 +54,10 @@ export class Outbox {
    * server was away they are made again, on the draft as it was kept.
    * @param {string} epoch
    * @param {number} ack
+   * @param {boolean} [behind]  the rest of the page has to be drawn
    */
-  heard(epoch, ack) {
+  heard(epoch, ack, behind = false) {
+    this.behind = behind;
     if (epoch !== this.epoch) {
       const again = this.away ? this.waiting : [];
       this.epoch = epoch;
@@ -117,7 +120,7 @@ export class Outbox {
     if (this.waiting.length) this.later();
     else if (this.finished > this.told) {
       this.told = this.finished;
-      this.settled();
+      if (this.behind) this.settled();
     }
   }
 

@@ -132,6 +132,10 @@
  * @property {string} epoch
  * @property {number} ack
  * @property {number} version
+ * @property {boolean} [behind]  the rest of the page has to be drawn
+ * @property {string} [formula]  of the row or token that is selected, as HTML
+ * @property {[own: string, others: string[]]} [address]  the page's own parameters, and
+ *   names of those that are not
  * @property {number} row
  * @property {[number, number]} history
  * @property {boolean} edited
