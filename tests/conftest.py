@@ -119,9 +119,17 @@ class Visit:
                 self.app.run()  # fragments ran alone: the rest is forgotten
         assert [e.value for e in self.app.exception] == []
         for written in self.sent("address"):  # the browser writes its own
-            self.app.query_params.clear()
-            self.app.query_params.update(parse_qsl(written["query"]))
+            self.write(parse_qsl(written["query"]))
+        for data in self.sent("board"):
+            if "address" in data:
+                own, others = data["address"]
+                kept = {k: v for k, v in self.address.items() if k in others}
+                self.write([*parse_qsl(own), *kept.items()])
         return self
+
+    def write(self, query):
+        self.app.query_params.clear()
+        self.app.query_params.update(query)
 
     def go(self, page):
         self.app._page_hash = calc_hash(page)
@@ -256,7 +264,8 @@ class Visit:
         kinds = ("title", "header", "subheader", "markdown", "html", "error", "warning")
         found = [e.value for k in kinds for e in self.app.get(k)]
         found = [text for text in found if not text.startswith("<style>")]
-        found += [data["summary"] for data in self.sent("board")]
+        for data in self.sent("board"):
+            found += [data["summary"], data.get("formula", "")]
         found += [data["said"] for data in self.sent("room_news")]
         found += self.sent("markup")
         return "\n".join(found).replace("\\", "")
