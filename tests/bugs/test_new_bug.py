@@ -217,7 +217,9 @@ def told(name):
         "advantages": [trace.advantage.tolist() for trace in traces],
         "losses": [trace.loss and float(trace.loss) for trace in traces],
         "formula": ["".join(part.text for part in line) for line in lines],
-        "solved": [not missing(c, Attempt(apply_solution(state, c.solution))) for c in tasks],
+        "solved": [
+            not missing(c, Attempt(apply_solution(state, c.solution))) for c in tasks
+        ],
         "sandbox": f"sandbox-{name}" in starts(),
         "link": decode(encode(state, True)).state == state,
         "plan": [s.minutes for s in plan([name]) if s.scenario == name],

@@ -240,17 +240,22 @@ def lesson(draft: Draft[Scenario]) -> None:
     def seen() -> dict[str, Any]:
         shown = board_lesson.lesson(draft, progress, votes, guessed=not leads)
         room.on_board(shown, name, code, leads)
-        if not shown["covered"]:
-            shown["formula"] = stages.formula(draft)
-        own = query_string(address.own_query(draft, mark))
-        shown["address"] = own, address.OTHERS
-        return shown | {"progress": progress.text()}
+        brought = _brought(draft, shown["covered"], mark)
+        return shown | brought | {"progress": progress.text()}
 
     draft.channel.note = note
     with draft.lock:
         note()
     choices = board_lesson.choices_of(draft, votes)
     board(draft, seen, answered, choices)
+
+
+def _brought(draft: Draft[Scenario], covered: bool, mark: str) -> dict[str, Any]:
+    """What the board brings for the page around it: the formula, if it is not covered,
+    and the page's address."""
+    formula = {} if covered else {"formula": stages.formula(draft)}
+    own = query_string(address.own_query(draft, mark))
+    return formula | {"address": (own, address.OTHERS)}
 
 
 def _end(here: str) -> None:
