@@ -16,6 +16,7 @@ from gradebook.core import formatting
 from gradebook.core.batch import Batch
 from gradebook.core.formatting import DUST, digits_apart, plain, settled, short, signed
 from gradebook.core.settings import Settings
+from gradebook.core.tolerance import EXACT
 from gradebook.core.vocabulary import BASELINES, SCALES
 from gradebook.engine.advantages import baseline, scale
 from gradebook.engine.grouping import has_tokens
@@ -166,7 +167,7 @@ def _advantage(comparison: Comparison, trace: Trace, row: int) -> list[Line]:
     rows = (batch.step_index == batch.step_index[row]) & (batch.rank == batch.rank[row])
     rows &= trace.credited & trace.advantage.isfinite()
     x, y = trace.standardized[rows].double(), trace.advantage[rows].double()
-    if not rows[row] or float(y.max() - y.min()) <= 1e-9:
+    if not rows[row] or float(y.max() - y.min()) <= EXACT:
         return [(Part("then "), before, Part(" becomes "), after)]
     low, high = int(y.argmin()), int(y.argmax())
     s = float((x[high] - x[low]) / (y[high] - y[low]))

@@ -21,6 +21,7 @@ from gradebook.core.columns import COLUMNS
 from gradebook.core.errors import GradebookError, choice, refuse
 from gradebook.core.formatting import SHOWS, counted, pair, same
 from gradebook.core.settings import Settings
+from gradebook.core.tolerance import EXACT, LAW_SPACINGS, MOST_ROUNDING, WHITENS
 from gradebook.core.vocabulary import BASELINES, SCALES
 from gradebook.engine.grouping import present, score
 from gradebook.engine.pipeline import CORRECT, Engine, run
@@ -29,8 +30,6 @@ HOLDS, BROKEN, REFUSED = "holds", "broken", "refused"
 BY_CONVENTION, NOT_MEASURED = "by convention", "not measured"
 PADDED = ("padding", "padding_tokens", "moved_tokens", "inserted_text")
 """The laws whose changes make the batch wider."""
-LARGEST_ROUNDING = 0.01
-"""If rounding may move an advantage by more than this, a law cannot be tested."""
 
 
 class Outcome(NamedTuple):
@@ -146,7 +145,7 @@ def judge(
         certain = [  # NaN is no rounding
             (row, due, value, size)
             for row, due, value, size in lines
-            if noise[row] <= LARGEST_ROUNDING or math.isnan(value)
+            if noise[row] <= MOST_ROUNDING or math.isnan(value)
         ]
         ways += bool(certain)
         for row, due, value, size in certain:
@@ -168,7 +167,7 @@ def judge(
 
 def _is_kept(change: Change, due: float, value: float, slack: float) -> bool:
     if change.falls:
-        return value < due - 1e-9
+        return value < due - EXACT
     if change.rises and value > due:
         return True
     return same(due, value) or abs(due - value) <= slack
@@ -311,9 +310,9 @@ def check(name: str, engine: Engine, batch: Batch) -> Outcome:
         except GradebookError:
             return [0.0] * changed.rows
         largest = score(changed).abs().amax().clamp(min=1)
-        noise = 16 * torch.finfo(divisor.dtype).eps * largest / divisor
+        noise = LAW_SPACINGS * torch.finfo(divisor.dtype).eps * largest / divisor
         if batch.settings.whiten_tokens:
-            noise = noise * 1e4  # with a variance of 0 the divisor is the root of 1e-8
+            noise = noise * WHITENS
         return noise.nan_to_num(0, torch.inf).tolist()
 
     values, settings = on_engine(engine, batch, kind), batch.settings

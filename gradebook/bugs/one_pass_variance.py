@@ -7,7 +7,7 @@ from torch import Tensor
 from gradebook.core.batch import Batch
 from gradebook.core.lazy_pandas import pd
 from gradebook.core.settings import Settings
-from gradebook.core.tolerance import ONE_PASS
+from gradebook.core.tolerance import NEARLY_EQUAL, ONE_PASS, UNDIVIDED
 from gradebook.engine.advantages import divisor
 from gradebook.engine.segments import by_group, others
 
@@ -46,7 +46,7 @@ def _siblings(log: "pd.DataFrame") -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         mean, square = ((np.bincount(prompt, v)[prompt] - v) / n for v in (x, x * x))
         variance = np.maximum(square - mean * mean, 0)
-    near = (n >= 2) & (variance <= 2.5e-7 * square)
+    near = (n >= 2) & (variance <= NEARLY_EQUAL * square)
     return n, np.nan_to_num(variance), near
 
 
@@ -72,7 +72,7 @@ def evidence(log: "pd.DataFrame", settings: Settings) -> np.ndarray:
     with np.errstate(divide="ignore", invalid="ignore"):
         spread = np.maximum(away / advantage - settings.eps, 0)
         gap = np.abs(spread**2 * (n - settings.ddof) / n - variance)
-    undivided = np.abs(away - advantage) <= 1e-4 * np.abs(away)
+    undivided = np.abs(away - advantage) <= UNDIVIDED * np.abs(away)
     explained = log["odd"].to_numpy() & (n >= 2) & (away != 0) & (advantage != 0)
     explained &= undivided | (gap <= ONE_PASS * square)
     # One pass gives multiples of the mean square's spacing.

@@ -1,8 +1,9 @@
 """Bug or not: reports to judge, real bugs among false alarms.
 
 A false alarm looked like a bug and was none: scenarios/alarms/<name>.toml holds the
-report with the batch that settles it, and analysis.evidence computes its numbers. A
-seed decides which reports are drawn, in which order; it does not say which is a bug.
+report with the batch that settles it, and analysis.report_numbers computes its
+numbers. A seed decides which reports are drawn, in which order; it does not say which
+is a bug.
 """
 
 import hashlib

@@ -98,8 +98,6 @@ def settled(value: float) -> float:
 
 
 def minus(text: str) -> str:
-    """Numbers as pictures have them, '−1' for '-1' and '1e−6' for '1e-06'; what an
-    error found, and code, as it was typed."""
-    sentence, separator, typed = text.partition(", found ")
-    sentence = NEGATIVE.sub("\u2212", EXPONENT.sub(r"\1", sentence))
-    return sentence + separator + typed
+    """Numbers as pictures have them, '−1' for '-1' and '1e−6' for '1e-06'. For
+    sentences: code and what a person typed are shown as they are."""
+    return NEGATIVE.sub("\u2212", EXPONENT.sub(r"\1", text))

@@ -21,6 +21,23 @@ OF_LAWS = 16 * FLOAT32
 """What a law's change of the rewards may move a float32 advantage by, as a share of
 the rewards' size: SCORES before the change and after it, each on two terms."""
 
+LAW_SPACINGS = 16
+"""The same for an engine on a batch of any float type, in spacings of that type: twice
+OF_LAWS. The factor of two is a choice, not derived: the property tests of all laws hold
+with it."""
+
+WHITENS = 1e4
+"""A second normalization divides by the root of a variance plus 1e-8, so it makes
+rounding at most this many times larger."""
+
+LEAST_SIZE = 1e-3
+"""Rounding that is a share of a number's size is taken at this size for all smaller
+ones: a trainer's arithmetic has numbers of usual size beside them."""
+
+FITS_ALL = 1e-3
+"""A share of an advantage's size. An eps that was solved must give each row this
+exactly. ddof 0 and 1 differ by more in groups of up to 500 rows."""
+
 SAME = 2.0**-40
 """A float64 mean of equal scores is off by less, relative to their size: a sum of 4,096
 of them is off by at most 2^-41."""
@@ -33,9 +50,9 @@ MOST_SCORES = 0.25
 """Rounding of float32 scores never explains more than this. A group whose deviation is
 below the scores' spacing can be off by any number."""
 
-MOST_REWARD = 0.01
-"""Where rounding of the rewards may move an advantage by more, a fit tells nothing: 1 %
-is what separates ddof 0 from ddof 1 in a group of 50 rows."""
+MOST_ROUNDING = 0.01
+"""If rounding may move an advantage by more, neither a fit nor a law tells anything:
+1 % is what separates ddof 0 from ddof 1 in a group of 50 rows."""
 
 TYPES = {"bfloat16": 2.0**-8, "float16": 2.0**-11}
 """Number types with few digits, and half their spacing at 1."""
@@ -62,8 +79,17 @@ MOST_EPS, MOST_INSIDE = 1.01e-3, 1.01e-4
 """The largest usual eps after the root, and inside it (`space.EPS_PLACES`), and a
 hundredth for their own digits."""
 
-NO_ADVANTAGE = 1e-9
-"""An advantage of at most this is 0: a mean of equal float64 rewards leaves less."""
+EXACT = 1e-9
+"""Float64 numbers of usual size that should be equal differ by at most this: a mean of
+equal rewards leaves less. An advantage or a distance of at most this is 0."""
+
+NEARLY_EQUAL = 2.5e-7
+"""Numbers are nearly equal if their variance is at most this share of their mean
+square: they differ by about a 2,000th of their size."""
+
+UNDIVIDED = 1e-4
+"""An advantage this near to the distance from its baseline, as a share of it, was not
+divided by a deviation."""
 
 BEYOND = 10.0
 """A declared computation is contradicted where it is this many times beyond what

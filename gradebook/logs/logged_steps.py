@@ -19,7 +19,7 @@ from gradebook.core.errors import GradebookError
 from gradebook.core.formatting import DUST
 from gradebook.core.lazy_pandas import pd
 from gradebook.core.settings import Settings
-from gradebook.core.tolerance import BASE, NO_ADVANTAGE
+from gradebook.core.tolerance import BASE, EXACT
 
 PART = 50_000
 """About so many rows are computed at once: their temporaries stay small."""
@@ -165,7 +165,7 @@ class LoggedSteps:
     def has_zero_advantages(self) -> np.ndarray:
         """bool [S]: all advantages of the step are 0; of none is there one."""
         logged = np.nan_to_num(np.abs(self.advantage), nan=1.0)
-        return self.worst(logged) <= NO_ADVANTAGE
+        return self.worst(logged) <= EXACT
 
     def worst(self, values: np.ndarray) -> np.ndarray:
         """Largest of each step's values, [S]."""

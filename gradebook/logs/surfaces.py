@@ -6,6 +6,7 @@ from typing import Any
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from gradebook.core.formatting import counted, short
+from gradebook.core.tolerance import EXACT
 from gradebook.logs.explore import sentences, shown_steps, worst_steps
 from gradebook.logs.judging.verdict import Verdict
 from gradebook.output.rendering import rendered
@@ -46,7 +47,7 @@ def facts(verdict: Verdict) -> list[tuple[str, str]]:
 def worst_first(verdict: Verdict) -> list[dict[str, Any]]:
     """The step whose worst row is furthest off, if one is off."""
     steps: list[dict[str, Any]] = worst_steps(verdict, 1).to_dict("records")
-    return [step for step in steps if step["correct_residual"] > 1e-9]
+    return [step for step in steps if step["correct_residual"] > EXACT]
 
 
 def judged(verdict: Verdict) -> str:
@@ -142,7 +143,7 @@ def worst_lines(verdict: Verdict, most: int = SHORT) -> list[str]:
         f" {step['groups_affected']} of {counted(step['groups'], 'group')} are"
         " affected."
         for step in worst_steps(verdict, most).to_dict("records")
-        if step["correct_residual"] > 1e-9
+        if step["correct_residual"] > EXACT
     ]
 
 

@@ -10,6 +10,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from gradebook.core.tolerance import EXACT
+
 NEAR = 1e-3
 """Largest distance of an advantage from the line, for numbers of size 1."""
 SINGULAR = 1e-9
@@ -54,7 +56,7 @@ def _ratio(
     ratio, that on which most rows' groups agree."""
     away, line = centered(rewards, group), centered(advantage, group)
     size = np.sqrt((away**2).mean(0))
-    varies = size > 1e-9
+    varies = size > EXACT
     if not varies.any() or not np.isfinite(line).all():
         return None
     parts = _off_the_line(away[:, varies] / size[varies], line, group)
@@ -131,7 +133,7 @@ def _of_a_size(
     square = np.bincount(group, away**2)
     rises = square > 1e-12
     slope = np.bincount(group, away * line)[rises] / square[rises]
-    slope = slope[np.abs(slope) > 1e-9]
+    slope = slope[np.abs(slope) > EXACT]
     rows = np.bincount(group).max()
     same = np.abs(slope - np.median(slope)) <= NEAR * np.abs(np.median(slope))
     if len(slope) and same.mean() > 0.5:
@@ -206,7 +208,7 @@ def least_squares(
     None where there are none, or many. A function that varies in no group gets 0."""
     away = centered(rewards, group)
     size = np.sqrt((away**2).mean(0))
-    varies = size > 1e-9
+    varies = size > EXACT
     solution, _, rank, _ = np.linalg.lstsq(
         away[:, varies] / size[varies], centered(advantage, group), rcond=NEAR
     )

@@ -11,9 +11,10 @@ import numpy as np
 
 from gradebook.bugs import BUGS
 from gradebook.cases.scenario import Bug, bug
+from gradebook.core.formatting import DUST
 from gradebook.core.lazy_pandas import pd
 from gradebook.core.settings import Settings
-from gradebook.core.tolerance import FLOAT32, OF_LAWS
+from gradebook.core.tolerance import FITS_ALL, FLOAT32, LEAST_SIZE, OF_LAWS
 from gradebook.core.vocabulary import BASELINES
 from gradebook.logs.judging import suspects
 from gradebook.logs.judging.computation import Computation, View, plainness
@@ -66,7 +67,7 @@ def with_own_eps(
         return None
     bare = compute(steps, replace(computation, eps=0.0))
     assert bare.spread is not None
-    tells = np.abs(steps.advantage) > 1e-6
+    tells = np.abs(steps.advantage) > DUST
     away = (steps.reward - bare.baseline)[tells]
     divisor, spread = away / steps.advantage[tells], bare.spread[tells]
     small = spread <= np.quantile(spread, 0.25)
@@ -83,7 +84,7 @@ def with_own_eps(
 def _misses(ruler: Ruler, computed: Numbers) -> bool:
     """Some row is further off than float32 explains."""
     away = distance(computed.values, ruler.steps.advantage)
-    return bool((away > 1e-3 * ruler.size).any())
+    return bool((away > FITS_ALL * ruler.size).any())
 
 
 def left_over_of(answers: Sequence[Answer]) -> tuple[LeftOver, ...]:
@@ -249,7 +250,9 @@ def _float_type(computation: Computation, answers: Sequence[Answer]) -> str:
         return ""
     expected = compute(as_steps(*large), computation).values.tolist()
     advantages = [value for a in large for value in flat(a.advantages)]
-    off = max(abs(a - b) / max(abs(b), 1e-3) for a, b in zip(advantages, expected))
+    off = max(
+        abs(a - b) / max(abs(b), LEAST_SIZE) for a, b in zip(advantages, expected)
+    )
     return "float64" if off <= 1.05 * FLOAT32 else "float32"
 
 

@@ -19,8 +19,9 @@ from gradebook.cases.scenario import SANDBOX, bug, case
 from gradebook.cases.state import start
 from gradebook.cases.table import Table
 from gradebook.core.errors import GradebookError, choice, refuse
+from gradebook.core.formatting import DUST
 from gradebook.core.settings import Settings
-from gradebook.core.tolerance import OF_LAWS
+from gradebook.core.tolerance import LEAST_SIZE, OF_LAWS
 from gradebook.core.vocabulary import SCALES, STEP
 from gradebook.logs.judging.computation import Computation
 from gradebook.logs.judging.declaration import declaration_of
@@ -283,7 +284,7 @@ def rounding(settings: Settings, exact: bool, step: Step) -> list[float]:
     rewards' size over the deviation that divides."""
     groups = law_check.groups_of(step)
     scored = [[r for r in group if r is not None] for group in groups]
-    spacing = OF_LAWS * max([1e-3, *map(abs, flat(scored))])
+    spacing = OF_LAWS * max([LEAST_SIZE, *map(abs, flat(scored))])
     allowed: list[float] = []
     for group, rewards in zip(groups, scored):
         divisor = 1.0
@@ -291,7 +292,7 @@ def rounding(settings: Settings, exact: bool, step: Step) -> list[float]:
         if scale.is_std and not exact:
             of = flat(scored) if scale.compares == STEP else rewards
             divisor = float(np.std(of or [0.0])) + settings.eps
-        allowed += [1e-6 + spacing / divisor] * len(group)
+        allowed += [DUST + spacing / divisor] * len(group)
     return allowed
 
 

@@ -24,6 +24,11 @@ def test_text_is_shown_and_never_acted_on(text, shown):
     assert "![" not in plain and "](" not in plain
 
 
+def test_what_an_error_found_is_shown_as_it_was_typed():
+    assert words.as_typed("eps, found '-5 -2'") == "eps, found '\\-5 \\-2'"
+    assert words.as_typed("![x](y)") == "\\!\\[x\\]\\(y\\)"
+
+
 def test_text_for_html_is_escaped():
     assert words.safe("<b>&") == "&lt;b&gt;&amp;"
 

@@ -15,7 +15,7 @@ import numpy as np
 from gradebook.bugs import BUGS
 from gradebook.core.lazy_pandas import pd
 from gradebook.core.settings import Settings
-from gradebook.core.tolerance import MOST_REWARD
+from gradebook.core.tolerance import EXACT, MOST_ROUNDING
 from gradebook.logs.judging import fit, proof
 from gradebook.logs.judging.computation import Computation
 from gradebook.logs.judging.declaration import Declaration
@@ -181,7 +181,7 @@ def _fits(whole: Judgement, at: np.ndarray, most: int) -> Judgement | None:
         level=int(fits[first].level[at].max()),
         residual=float(fits[first].residual[at].max()),
     )
-    if j.level == REWARDS and not fits[first].slack[at].max() <= MOST_REWARD:
+    if j.level == REWARDS and not fits[first].slack[at].max() <= MOST_ROUNDING:
         return replace(j, verdict="cannot tell", why="rounding")
     votes = [s for s in asks if s.decides_votes]
     if votes and first.view.all_rows:
@@ -205,7 +205,7 @@ def _preferred(whole: Judgement, at: np.ndarray, most: int) -> tuple[Computation
         return ()
     if not whole.computations:
         fitting.sort(
-            key=lambda c: (fits[c].residual[at].max() > 1e-9, c.divides and c.eps == 0)
+            key=lambda c: (fits[c].residual[at].max() > EXACT, c.divides and c.eps == 0)
         )
     named = [c for c in whole.computations if c in fits]
     named = [c for c in named if fits[c].level[at].max() <= most]

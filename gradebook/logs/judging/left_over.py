@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from gradebook.core.batch import codes
-from gradebook.core.tolerance import SCORES
+from gradebook.core.tolerance import EXACT, SCORES
 from gradebook.logs.judging.computation import DRAW, Computation, View
 from gradebook.logs.judging.fit import Numbers, Ruler, distance
 from gradebook.logs.judging.space import Runs
@@ -172,7 +172,7 @@ def one_row(ruler: Ruler) -> LeftOver | None:
     last = np.zeros(steps.rows, dtype=bool)
     last[len(of) - 1 - np.unique(of[::-1], return_index=True)[1]] = True
     others = steps.advantage[~last]
-    if last.all() or not (np.abs(np.nan_to_num(others, nan=1.0)) <= 1e-9).all():
+    if last.all() or not (np.abs(np.nan_to_num(others, nan=1.0)) <= EXACT).all():
         return None
     for some in (last, np.ones(steps.rows, dtype=bool)):
         part = only(steps, some)
@@ -229,7 +229,7 @@ def floor(ruler: Ruler) -> LeftOver | None:
         rows = misses[steps.prompt]
         away = (steps.reward - computed.baseline)[rows]
         logged = steps.advantage[rows]
-        if (np.abs(logged) <= 1e-9).all():
+        if (np.abs(logged) <= EXACT).all():
             least = float(spread[kept].min())
             return LeftOver(ZEROED, c, least, int(rows.sum()), steps.rows)
         tells = np.abs(logged) > 1e-3 * np.abs(logged).max()

@@ -24,6 +24,7 @@ from gradebook.core.batch import Batch
 from gradebook.core.errors import GradebookError
 from gradebook.core.formatting import counted, short
 from gradebook.core.settings import CHOICES, Settings
+from gradebook.core.tolerance import EXACT
 from gradebook.engine.pipeline import CORRECT, run
 from gradebook.logs.judging.declaration import declaration_of
 
@@ -120,7 +121,7 @@ def _beta(step: dict[str, Any], settings: Settings) -> float | None:
     except GradebookError:  # too few tokens to whiten, for example
         return None
     size = 0.0 if kl is None else float(kl.sum())
-    return (step["loss"] - step["policy_loss"]) / size if abs(size) > 1e-9 else None
+    return (step["loss"] - step["policy_loss"]) / size if abs(size) > EXACT else None
 
 
 def unmoved(steps: list[dict[str, Any]]) -> str:

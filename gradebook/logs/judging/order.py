@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gradebook.core.batch import codes
+from gradebook.core.tolerance import EXACT
 from gradebook.logs.judging import space
 from gradebook.logs.judging.computation import View
 from gradebook.logs.judging.fit import Ruler
@@ -54,7 +55,7 @@ def order_of(ruler: Ruler, view: View = BY_PROMPT) -> Order:
     advantage, slack = advantage[by_reward], slack[by_reward]
     is_first = np.diff(group, prepend=-1) != 0
     is_last = np.diff(group, append=-1) != 0
-    differ = reward[is_last] - reward[is_first] > 1e-9 * (1 + np.abs(reward[is_last]))
+    differ = reward[is_last] - reward[is_first] > EXACT * (1 + np.abs(reward[is_last]))
     best = _extreme(advantage, group, reward == reward[is_last][group], np.maximum)
     worst = _extreme(advantage, group, reward == reward[is_first][group], np.minimum)
     lowest = _extreme(advantage, group, np.ones(len(group), bool), np.minimum)
@@ -63,7 +64,7 @@ def order_of(ruler: Ruler, view: View = BY_PROMPT) -> Order:
     np.maximum.at(room, group, slack)
     apart = highest - lowest > room
     turned = differ & apart & (best <= lowest + room) & (worst >= highest - room)
-    falls = (np.diff(group) == 0) & (np.diff(reward) > 1e-9)
+    falls = (np.diff(group) == 0) & (np.diff(reward) > EXACT)
     falls &= np.diff(advantage) < -slack[1:]
     broken = np.bincount(group[1:][falls], minlength=len(lowest)) > 0
     broken |= turned

@@ -14,6 +14,7 @@ import numpy as np
 
 from gradebook.core.formatting import counted, short
 from gradebook.core.lazy_pandas import pd
+from gradebook.core.tolerance import EXACT
 from gradebook.logs.read.log_columns import NAMES
 
 KEYS = re.compile(
@@ -179,7 +180,7 @@ def _deviations(numbers: pd.DataFrame) -> list[str]:
     for smaller in names:
         for larger in names:
             pair = numbers[[smaller, larger]].dropna()
-            pair = pair[(pair > 1e-9).all(axis=1)]
+            pair = pair[(pair > EXACT).all(axis=1)]
             if smaller == larger or not len(pair):
                 continue
             ratio = (pair[smaller] / pair[larger]) ** 2  # (n - 1) / n

@@ -51,7 +51,7 @@ def check_page() -> None:
         if checking.verdict is None and not checking.error:
             _check(checking)
         if checking.error:
-            st.error(f"There is no verdict. {words.plain(checking.error)}")
+            st.error(f"There is no verdict. {words.as_typed(checking.error)}")
             ask.columns(checking)
             st.button("Check again", key="check-again", on_click=ask.again)
         elif checking.verdict is not None:

@@ -45,7 +45,7 @@ def sandbox() -> None:
         try:
             st.markdown(_swapped(bugs))
         except GradebookError as error:
-            st.error(words.plain(words.message_of(error)))
+            st.error(words.as_typed(words.message_of(error)))
             address.depart(SANDBOX)
             return
         if draft.scenario.also:

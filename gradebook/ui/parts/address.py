@@ -145,7 +145,7 @@ def unread_link() -> str:
 def unread() -> None:
     """Says what of the link could not be understood."""
     if message := unread_link():
-        st.warning(f"This link could not be read.  \n{words.plain(message)}")
+        st.warning(f"This link could not be read.  \n{words.as_typed(message)}")
 
 
 def from_elsewhere(state: State, source: str, is_selected: bool = False) -> State:

@@ -231,7 +231,7 @@ class Checking:
             if label not in self.rows:
                 self.rows[label] = step_rows(self.verdict, label)
         except GradebookError as error:
-            st.error(words.plain(str(error)))
+            st.error(words.as_typed(str(error)))
         return self.rows.get(label)
 
 

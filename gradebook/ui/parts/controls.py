@@ -79,7 +79,7 @@ def _widget(draft: Draft, name: str) -> None:
         text = typed if why else minus(as_text(now[name]))
         st.text_input(heading, help=about, **showing(key, text, take))
     if why:
-        st.markdown(words.plain(why))
+        st.markdown(words.as_typed(why))
 
 
 def estimator(draft: Draft) -> str:

@@ -178,7 +178,7 @@ def _smallest(draft: Draft) -> None:
             with st.spinner("Shrinking the batch"):
                 states = [*shrink(draft.state)]
         except GradebookError as error:
-            states, text = [], words.plain(words.message_of(error))
+            states, text = [], words.as_typed(words.message_of(error))
         for state in states:
             draft.become(state)
         if states:

@@ -2,6 +2,7 @@
 
 import html
 import re
+from collections.abc import Callable
 
 from gradebook.cases.state import message_of as message_of
 from gradebook.core.formatting import minus
@@ -12,13 +13,23 @@ CODE = re.compile(r"(?<!`)(`[^`]+`)(?!`)")
 
 
 def plain(text: str) -> str:
-    """Text that Markdown leaves as it is, save `code` between backticks."""
+    """A sentence that Markdown leaves as it is, save `code` between backticks. Its
+    numbers are printed as those of the pictures."""
+    return _unmarked(text, minus)
+
+
+def as_typed(text: str) -> str:
+    """As `plain`, with numbers as a person typed them: an error's words, which quote
+    what was found."""
+    return _unmarked(text, str)
+
+
+def _unmarked(text: str, printed: Callable[[str], str]) -> str:
     parts = CODE.split(" ".join(str(text).split()))
-    text = "".join(
-        part if number % 2 else MARKDOWN.sub(r"\\\1", minus(part)).replace("`", "\\`")
-        for number, part in enumerate(parts)
-    )
-    return LISTED.sub(r"\1\\.", text)
+    for number in range(0, len(parts), 2):  # between two of them is code
+        escaped = MARKDOWN.sub(r"\\\1", printed(parts[number]))
+        parts[number] = escaped.replace("`", "\\`")
+    return LISTED.sub(r"\1\\.", "".join(parts))
 
 
 def titled(title: str, text: str = "", level: int = 2) -> str:

@@ -75,7 +75,7 @@ def about(name: str, text: str = "") -> Standing | None:
                 " is deleted. Your own work stays."
             )
         except GradebookError as error:
-            text = words.plain(words.message_of(error))
+            text = words.as_typed(words.message_of(error))
         if seat.cut_off():
             text = words.plain(AWAY)
             wait(seat.code(), name)
@@ -104,7 +104,7 @@ def problem() -> None:
     if text == AWAY and (seat.cut_off() or not seat.rooms().database.is_away):
         return
     if text:
-        st.warning(words.plain(text))
+        st.warning(words.as_typed(text))
 
 
 def pick(scenario: Scenario, choice: int, place: float | None = None) -> None:

@@ -58,7 +58,7 @@ def plans() -> None:
     try:
         steps = _chosen()
     except GradebookError as error:
-        st.error(words.plain(words.message_of(error)))
+        st.error(words.as_typed(words.message_of(error)))
         return
     bugs = {step.bug for step in steps if step.bug}
     st.markdown(
