@@ -7,7 +7,7 @@ import pytest
 import gradebook
 from gradebook.cases.scenario import load
 from gradebook.trainers.releases import measured, newest
-from gradebook.ui.parts.report import status
+from gradebook.ui.parts.affected import status
 
 RECORDS = [
     pytest.param(bug, one, id=f"{bug}-{one.trainer}")

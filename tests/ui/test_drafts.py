@@ -88,6 +88,7 @@ def test_progress_comes_back_from_its_cookie():
         {"partial_groups": set(), "fan_out": {1}},
         unnamed={"checkpoint-3": True, "fan_out-divided": False},
         trained={"fan_out": (2, "5 % lost"), "bf16_rewards": (None, "bf16")},
+        mine=("verl", "0.9.1"),
     )
     assert Progress.read(progress.text()) == progress
 

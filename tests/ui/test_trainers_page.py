@@ -10,8 +10,9 @@ from gradebook.analysis.comparison import compared
 from gradebook.analysis.law_check import words
 from gradebook.bugs import BUGS
 from gradebook.cases.link import decode
+from gradebook.cases.scenario import by_trainer, load
 from gradebook.trainers.releases import newest
-from gradebook.ui.parts.report import last_seen, status
+from gradebook.ui.parts.affected import last_seen, status
 
 
 def areal():
@@ -110,15 +111,20 @@ def test_the_answers_to_am_i_affected():
 
 
 def test_home_answers_for_all_bugs_at_once():
-    at = script("from gradebook.ui.parts.report import affected_bugs\naffected_bugs()")
+    at = script(
+        "from gradebook.ui.parts.affected import affected_bugs\naffected_bugs()"
+    )
     at.selectbox[0].select("areal").run()
     assert not at.exception
-    (html,) = (one.value for one in at.get("html"))
-    rows = re.findall(r'<th scope="row">(.*?)</th><td>(.*?)</td>', html)
-    words = dict(rows)
-    assert len(words) == len(BUGS)
-    assert words["Partial groups"] == "has it" == rows[0][1]
-    assert words["Zero-std KL"] == "not reported"
+    tables = [
+        dict(re.findall(r'<th scope="row">(.*?)</th><td>(.*?)</td>', html.value))
+        for html in at.get("html")
+    ]
+    reported, rest = tables[0], tables[-1]
+    assert reported["Partial groups"] == "has it"  # reports about the trainer first
+    assert {*reported} == {load(bug).title for bug in by_trainer()["AReaL"]}
+    assert sum(map(len, tables)) == len(BUGS)
+    assert rest["Zero-std KL"] == "not reported"
 
 
 def test_a_bugs_page_asks_for_trainer_and_version(visit):
@@ -133,6 +139,14 @@ def test_a_bugs_page_asks_for_trainer_and_version(visit):
     assert f"Last seen in {last_seen('partial_groups')}" in page.text
     page.widget("affected-partial_groups-verl").select("0.4.1")
     assert "**verl 0.4.1 did not show it on the measured batches.**" in page.run().text
+
+    # The choice holds on the other pages, and comes back from the cookie.
+    page = page.go("rejected_rows").end("affected")
+    assert page.widget("affected-rejected_rows").value == "verl"
+    assert page.widget("affected-rejected_rows-verl").value == "0.4.1"
+    assert "**Reported for verl 0.4.1.**" in page.text
+    own, others = page.text.index("**verl (PR 6452):**"), page.text.index("**NeMo-RL")
+    assert own < page.text.index("**Measured releases:**") < others
 
 
 def test_a_page_of_what_rewards_cannot_show_reads_the_report(visit):

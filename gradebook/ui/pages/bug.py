@@ -10,13 +10,14 @@ from streamlit.delta_generator import DeltaGenerator
 from gradebook.analysis.challenges import apply_solution
 from gradebook.bugs import BUGS
 from gradebook.cases.link import query_string
-from gradebook.cases.scenario import Scenario, load, variants
+from gradebook.cases.scenario import Scenario, load
 from gradebook.training.transformer.experiments import experimented
 from gradebook.ui import keys
 from gradebook.ui.board import lesson as board_lesson
 from gradebook.ui.board.component import below, board
 from gradebook.ui.parts import (
     address,
+    affected,
     controls,
     drafts,
     family,
@@ -60,8 +61,7 @@ def bug_page(name: str) -> None:
 
 
 def _cases(scenario: Scenario) -> None:
-    titles = {case.name: words.plain(case.title) for case in variants(scenario.bug)}
-    titles[scenario.bug] = "The report"
+    titles = unnamed.titles(scenario.bug)
 
     def pick(name: str) -> None:
         keys.CASES.get()[scenario.bug] = name
@@ -158,7 +158,7 @@ def _outside(draft: Draft[Scenario], progress: Progress) -> tuple[Any, ...]:
 
 def _affected(scenario: Scenario) -> None:
     """Which trainers have the bug, and an exercise in finding it in code."""
-    report.affected(scenario)
+    affected.affected(scenario)
     family.reading(scenario)
 
 

@@ -26,8 +26,8 @@ from gradebook.ui.board.lesson import TITLES
 from gradebook.ui.board.view import view
 from gradebook.ui.parts import drafts
 from gradebook.ui.parts.address import next_bug, page_files
+from gradebook.ui.parts.affected import affected_bugs, last_seen
 from gradebook.ui.parts.drafts import Draft
-from gradebook.ui.parts.report import affected_bugs, last_seen
 from gradebook.ui.parts.unnamed import missed as missed_of
 from gradebook.ui.parts.widget import download, folded, markup
 from gradebook.ui.parts.words import safe
@@ -85,7 +85,8 @@ def home() -> None:
         drawing = partial(figures.map_file, server)
         download("The map as SVG", "gradebook-map.svg", drawing, type="tertiary")
         if progress.guesses:
-            clear = partial(drafts.PROGRESS.put, drafts.Progress())
+            fresh = drafts.Progress(mine=progress.mine)
+            clear = partial(drafts.PROGRESS.put, fresh)
             label, hint = "Start over", "Hides every answer again."
             st.button(label, "start-over", hint, on_click=clear, type="tertiary")
     st.markdown("What you type stays on the server that runs this page.")

@@ -1,7 +1,6 @@
 """The sandbox: any batch, any settings, any bugs, the whole pipeline."""
 
 from functools import partial
-from itertools import chain
 from typing import Any
 
 import streamlit as st
@@ -9,7 +8,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from gradebook.bugs import BUGS, swaps
 from gradebook.cases import edits
-from gradebook.cases.scenario import SANDBOX, Scenario, combinations, load, variants
+from gradebook.cases.scenario import SANDBOX, Scenario, combinations, load
 from gradebook.core.columns import titled
 from gradebook.core.errors import GradebookError
 from gradebook.output.panels import GRADIENT
@@ -17,7 +16,7 @@ from gradebook.ui import keys
 from gradebook.ui.board.component import below, board
 from gradebook.ui.board.lesson import path
 from gradebook.ui.board.view import view
-from gradebook.ui.parts import address, controls, drafts, report, stages, words
+from gradebook.ui.parts import address, controls, drafts, report, stages, unnamed, words
 from gradebook.ui.parts.address import bug_files
 from gradebook.ui.parts.drafts import Draft
 from gradebook.ui.parts.widget import choosing, folded, shortcuts, showing
@@ -93,9 +92,10 @@ def rest(
 def _start(draft: Draft[Scenario]) -> None:
     """The batch to start from: each case, then bugs that a trainer had together."""
     titles = {SANDBOX: "Blank batch"}
-    for case in chain(*map(variants, bug_files())):
-        title = f"{load(case.bug).title}: {case.title}" if case.variant else case.title
-        titles[f"{SANDBOX}-{case.name}"] = title
+    for bug in bug_files():
+        for name, title in unnamed.titles(bug).items():
+            called = f"{load(bug).title}: {title}" if name != bug else load(bug).title
+            titles[f"{SANDBOX}-{name}"] = called
     for case in combinations():
         titles[f"{SANDBOX}-{case.name}"] = f"Together: {case.title}"
 

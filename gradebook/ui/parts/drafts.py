@@ -157,8 +157,9 @@ def of(case: C) -> Draft[C]:
 
 SKIPPED = -1
 COOKIE = "gradebook"
-OTHERS = ("!", "?")
-"""How an entry begins that is about a batch without a name, or a training run."""
+OTHERS = ("!", "?", "@")
+"""How an entry begins that is about a batch without a name, a training run, or the
+visitor's trainer."""
 LONGEST = 3800
 """Bytes of the cookie at most; browsers take 4096."""
 
@@ -182,6 +183,8 @@ class Progress:
              checkpoint by its number of bugs, a variant by its name
     trained  bug -> what was predicted of a training run: the choice, None for no
              vote, and the dose in the question
+    mine     the visitor's own trainer, as a package or a name, and its version; ""
+             until they are chosen
     """
 
     guesses: dict[str, Guess] = field(default_factory=dict)
@@ -190,6 +193,7 @@ class Progress:
     hidden: set[str] = field(default_factory=set)
     unnamed: dict[str, bool] = field(default_factory=dict)
     trained: dict[str, tuple[int | None, str]] = field(default_factory=dict)
+    mine: tuple[str, str] = "", ""
 
     def covered(self, case: str) -> bool:
         return case in self.hidden or case not in self.guesses
@@ -225,6 +229,8 @@ class Progress:
         for bug, (choice, dose) in self.trained.items():
             chosen = "" if choice is None else choice
             entries.append(f"?{bug}:{chosen}:{quote(dose, safe='')}")
+        if any(self.mine):
+            entries.append("@" + ":".join(quote(part, safe="") for part in self.mine))
         return entries
 
     def _read_other(self, entry: str) -> None:
@@ -233,6 +239,9 @@ class Progress:
         if entry[0] == "!":
             (right,) = rest
             self.unnamed[name] = bool(int(right))
+        elif entry[0] == "@":
+            (version,) = rest
+            self.mine = unquote(name), unquote(version)
         else:
             choice, dose = rest
             self.trained[name] = int(choice) if choice else None, unquote(dose)

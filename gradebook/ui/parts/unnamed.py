@@ -50,6 +50,16 @@ def seen(progress: Progress) -> tuple[str, ...]:
     return (*progress.guesses, *progress.unnamed)
 
 
+def titles(bug: str) -> dict[str, str]:
+    """The bug's cases by name -> what a menu calls them. A title gives the answer away,
+    so a case has a number until it was judged."""
+    progress, called = drafts.PROGRESS.get(), {bug: "The report"}
+    for number, case in enumerate(variants(bug)[1:], 2):
+        known = not progress.covered(case.name) or case.name in progress.unnamed
+        called[case.name] = words.plain(case.title) if known else f"Batch {number}"
+    return called
+
+
 def came_back(progress: Progress, bug: str) -> bool:
     """Another batch of the bug was judged without its name."""
     return any(case.name in progress.unnamed for case in variants(bug))
