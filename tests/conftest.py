@@ -28,6 +28,7 @@ from streamlit.util import calc_hash
 import gradebook
 from gradebook.analysis.comparison import push
 from gradebook.cases.scenario import names
+from gradebook.cases.state import TEXTS
 from gradebook.ui.board.component import OPEN, taken
 from gradebook.ui.parts.drafts import SKIPPED, Guess, Progress
 from gradebook.ui.rooms import seat
@@ -106,7 +107,8 @@ class Visit:
     def unfold(self):
         for menu in ("settings", "cases"):
             self.app.session_state[f"{menu}-{self.page}"] = True
-        self.app.session_state["open-settings"] = True
+        for group in ("columns", *{texts["group"] for texts in TEXTS.values()}):
+            self.app.session_state[f"open-{group}"] = True
 
     def run(self, states=None):
         """The page once more, as after a visitor's act."""

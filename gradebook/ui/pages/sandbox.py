@@ -1,5 +1,6 @@
 """The sandbox: any batch, any settings, any bugs, the whole pipeline."""
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -9,8 +10,10 @@ from streamlit.delta_generator import DeltaGenerator
 from gradebook.bugs import BUGS, swaps
 from gradebook.cases import edits
 from gradebook.cases.scenario import SANDBOX, Scenario, combinations, load
+from gradebook.cases.state import TEXTS
 from gradebook.core.columns import titled
 from gradebook.core.errors import GradebookError
+from gradebook.core.settings import FLAGS
 from gradebook.output.panels import GRADIENT
 from gradebook.ui import keys
 from gradebook.ui.board.component import below, board
@@ -23,6 +26,11 @@ from gradebook.ui.parts.widget import choosing, folded, shortcuts, showing
 
 BASIC = ("estimator", "baseline", "scale", "ddof", "eps")
 """Settings that matter to every bug."""
+GROUPS = (
+    *("Rewards and rows", "Baseline and scale", "Second normalization"),
+    *("Token by token", "Loss", "KL"),
+)
+"""The groups of cases/fields.toml, in the order of the computation."""
 PICTURES = {"sign": "advantage", GRADIENT: "gradient"}
 
 
@@ -165,24 +173,38 @@ def _kind(draft: Draft[Scenario]) -> str:
 
 
 def _settings(draft: Draft[Scenario]) -> None:
-    """The settings that matter to the chosen bugs; the others are folded."""
+    """The settings that matter to the chosen bugs; the others are folded, by group."""
     named = {*BASIC, *(name for bug in draft.state.bugs for name in load(bug).controls)}
-    near = [name for name in draft.scenario.controls if name in named]
-    far = [name for name in draft.scenario.controls if name not in named]
-    controls.settings(draft, near, across=2)
+    _fields(draft, [name for name in draft.scenario.controls if name in named])
+    groups: dict[str, list[str]] = {}
+    for name in draft.scenario.controls:
+        if name not in named:
+            groups.setdefault(TEXTS[name]["group"], []).append(name)
+    changed = controls.changed(draft)
+    for group in sorted(groups, key=GROUPS.index):
+        moved = len({*groups[group]} & {*changed})
+        title = group + (f", {moved} changed" if moved else "")
+        folded(title, group, partial(_fields, draft, groups[group]))
+    folded("Columns", "columns", partial(_columns, draft))
 
-    def others() -> None:
-        table = draft.state.table
-        width = ["padded_width"] if table.width else []
-        controls.settings(draft, [*far, *width], across=2)
-        headers = table.with_every_column().headers
-        missing = [titled(name) for name in headers if name not in table.cells]
-        text = f"Adds, with values that change no advantage: {', '.join(missing)}."
-        key = f"columns-{draft.scenario.name}"
-        if missing and st.button("Show every column", key=key, help=text):
-            draft.do(edits.show_every_column)
-            st.rerun()
 
-    moved = sum(name in far for name in controls.changed(draft))
-    title = "Other settings and columns" + (f", {moved} changed" if moved else "")
-    folded(title, "settings", others)
+def _fields(draft: Draft[Scenario], names: Sequence[str]) -> None:
+    """Fields in two columns, then the switches, whose words need a whole line."""
+    fields = [name for name in names if name not in FLAGS]
+    controls.settings(draft, fields, across=2)
+    controls.settings(draft, [name for name in names if name in FLAGS], across=1)
+
+
+def _columns(draft: Draft[Scenario]) -> None:
+    table = draft.state.table
+    if table.width:
+        controls.settings(draft, ["padded_width"])
+    headers = table.with_every_column().headers
+    missing = [titled(name) for name in headers if name not in table.cells]
+    text = f"Adds, with values that change no advantage: {', '.join(missing)}."
+    key = f"columns-{draft.scenario.name}"
+    if missing and st.button("Show every column", key=key, help=text):
+        draft.do(edits.show_every_column)
+        st.rerun()
+    elif not missing and not table.width:
+        st.markdown("The board has every column.")
