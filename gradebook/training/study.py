@@ -240,4 +240,7 @@ def sentence(
     least, most = sorted(map(size, ends), key=float)
     way = measure.ways[KINDS.index(effect.kind)]
     result = measure.result.format(run_name(faulty), size(effect.difference), way)
-    return f"{setting}, {result} {when} (95\u00a0% interval {least} to {most})."
+    return (
+        f"{setting}, {result} {when} (95\u00a0% interval {least} to {most},"
+        f" {effect.seeds} seeds)."
+    )

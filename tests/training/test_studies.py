@@ -53,7 +53,7 @@ def test_the_headline_has_size_and_interval_or_says_that_there_is_no_difference(
     said = words([0.9] * 4, [0.68, 0.66, 0.67, 0.67])
     assert said == (
         "With 1 % of the rollouts lost, the success rate of the faulty run is 23"
-        " points lower after 50 updates (95\u00a0% interval 22 to 24)."
+        " points lower after 50 updates (95\u00a0% interval 22 to 24, 4 seeds)."
     )
     said = words([0.5, 0.6, 0.5, 0.6], [0.51, 0.59, 0.49, 0.61])
     assert "4 seeds show no difference after 50 updates" in said

@@ -40,7 +40,7 @@ def test_the_page_asks_first_and_shows_what_was_trained_in_advance(visit):
     assert said.startswith("You said worse. That is right.")
     assert "74 points lower after 200 updates" in said
     assert "798,592 parameters" in page.text and "16 seeds" in page.text
-    assert "NVIDIA H100" in page.text and "no size for large models" in page.text
+    assert "NVIDIA H100" in page.text and "A large model may differ" in page.text
 
 
 def test_both_policies_answer_the_same_prompts_with_mistakes_marked(visit):
@@ -151,7 +151,7 @@ def test_a_finished_live_run_is_named_and_judged_as_one_comparison(visit, monkey
     data = curves(page.click("live-start"))
     assert not data["grows"] and len(data["prompts"]) == 24
     said = data["headlines"]["50"]
-    assert said.startswith("With 1.1 times") and "17 to 43" in said
+    assert said.startswith("With 1.1 instead of 1 for") and "17 to 43" in said
     assert "no finding" not in said
     assert "104,384 parameters" in page.text and "NVIDIA" not in page.text
     assert data["notes"]["50"].startswith("Of all 40 answers, 75\u00a0% do not end")

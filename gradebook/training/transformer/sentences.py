@@ -126,7 +126,7 @@ def trained_on(run: Run, rollouts: int) -> str:
 
 CLAIMED = (
     "The result is about this model, this task, these settings, and this many updates"
-    " and seeds. It promises no size for large models and says nothing about"
-    " convergence."
+    " and seeds. A large model may differ in size and in direction. Nothing is said"
+    " about convergence."
 )
 INTERVALS = "The intervals cover the chance in training and nothing else."

@@ -50,6 +50,7 @@ LEAD = (
     " GRPO, once with each engine: the same weights at the start, the same prompts and"
     " the same luck. A success says the sum and ends."
 )
+TABLES_ARE = "The tables are policies without a network, trained below."
 TABLES = (
     "Tables are not language models: a policy here is a table of chances for each word,"
     " on a task with a handful of words. They train in seconds at any dose, and with"
@@ -101,6 +102,7 @@ def consequences() -> None:
     else:
         _doses(mine, second)
         _transformer(mine)
+        st.markdown(f"**What is claimed:** {sentences.CLAIMED} {sentences.INTERVALS}")
         _explained(mine)
         if mine.place.run is not None:
             _tables(mine)
@@ -155,6 +157,8 @@ def _transformer(mine: Desk) -> None:
         _shown(mine, grown, _headlines(mine, grown, ONE))
     else:
         _measured(mine)
+    run, now = read_run(folder_of(mine.bug)), live_run()
+    smaller = "a smaller one" if now.parameters < run.parameters else "it again"
     with st.container(horizontal=True, vertical_alignment="center"):
         if st.button("Train it now", key="live-start"):
             mine.error, mine.grows = "", dose
@@ -163,18 +167,14 @@ def _transformer(mine: Desk) -> None:
             del mine.grown[dose]
             st.rerun()
         st.markdown(
-            f"Trains a smaller one while you watch, on this server: {size()},"
+            f"Trains {smaller} while you watch, on this server: {size()},"
             f" {LIVE_UPDATES} updates, from the same kind of start. A minute or two on"
             " an idle core."
         )
     if mine.error:
         st.error(words.plain(mine.error))
-    run = live_run() if grown else read_run(folder_of(mine.bug))
-    what = sentences.trained_on(run, mine.experiment.rollouts)
-    st.markdown(
-        f"**What was trained:** {words.plain(what)}\n\n"
-        f"**What is claimed:** {sentences.CLAIMED} {sentences.INTERVALS}"
-    )
+    what = sentences.trained_on(now if grown else run, mine.experiment.rollouts)
+    st.markdown(f"**What was trained:** {words.plain(what)}")
 
 
 @st.fragment(run_every=LOOK)
@@ -197,8 +197,11 @@ def _growing(mine: Desk) -> None:
         doing = {str(last): f"Training: {last} of {LIVE_UPDATES} updates."}
         _shown(mine, pair, _headlines(mine, pair, ONE) | doing, LIVE_UPDATES)
     else:
-        text = f"Waiting: place {place} in the queue." if place else "Starting."
-        st.markdown(f"**{text}** Until then this is the measured run.")
+        starting = "Starting: a new process loads torch and the weights."
+        text = f"Waiting: place {place} in the queue." if place else starting
+        st.markdown(
+            f"**{text}** Until its first numbers come, this is the measured run."
+        )
         _measured(mine)
     with st.container(horizontal=True, vertical_alignment="center"):
         if st.button("Cancel", key="live-cancel"):
@@ -246,8 +249,8 @@ def _shown(mine: Desk, pair: Pair, headlines: dict[str, str], most: int = 0) -> 
             update: sentences.endings_of(pair, int(update), mine.names)
             for update in pair.correct.words
         },
-        "note": "Held-out prompts, the same for every bug, chosen before training."
-        " Sampled, first seed.",
+        "note": "An answer adds the ones, then the tens. Held-out prompts, the same for"
+        " every bug, chosen before training. Sampled, first seed.",
         **policies.curves(pair),
     }
     _mount(key="policies", data=[data])
@@ -268,7 +271,7 @@ def _explained(mine: Desk) -> None:
         head, text = "The tables:", ""
         if dose.tables is not None:
             head, text = _of_the_tables(mine, dose.tables, pair)
-        parts[head] = f"{text} {trial.tables}"
+        parts[head] = f"{TABLES_ARE} {text} {trial.tables}"
     if trial.note:
         parts["To read this:"] = trial.note
     st.markdown(

@@ -48,7 +48,8 @@ SCENE = {
     "task": "Drag that reward below 1, and the policy no longer collapses.",
     "method": "Most of these trainers use GRPO, which compares each answer with the"
     " other answers to its prompt, its group. The curves show a policy that trains with"
-    " each engine, at the reward that you drag.",
+    " each engine, at the reward that you drag. Above 1 an unfinished answer earns more"
+    " than a finished one, as it can where long answers earn more.",
 }
 """The words above the frame's halves."""
 _mount = st.components.v2.component("gradebook_home", js=stub("home"))
