@@ -1,12 +1,13 @@
 """How fast a page answers, in real Chromium, beside an empty Streamlit app.
 
     python tests/bench/page.py [turns] [case ...]     20 turns, every case
-    cases: edits cold join crowd drags hundred cost left
+    cases: edits home cold join crowd drags hundred cost left
 
 Every time is printed as a multiple of the empty app's in the same run: the
 number of milliseconds belongs to the machine, the ratio to Gradebook.
 
 edits    one learner on a whole page: a keystroke, a drag, a flag, a chip
+home     a drag on Home: the time between frames, beside the page at rest
 cold     a started server's first page; join: a new learner's page
 crowd    30 learners who type every two seconds, beside one
 drags    30 learners who drag at once
@@ -30,10 +31,16 @@ sys.path[:0] = [str(HERE), str(ROOT / "tests" / "browser"), str(ROOT)]
 
 from crowds import cost, crowd, drags, hundred, left  # noqa: E402
 from edits import one_learner  # noqa: E402
+from frames import home_drag  # noqa: E402
 from served import launched  # noqa: E402
 from starts import starts  # noqa: E402
 
-IN_A_BROWSER = {"edits": one_learner, "crowd": crowd, "drags": drags}
+IN_A_BROWSER = {
+    "edits": one_learner,
+    "home": home_drag,
+    "crowd": crowd,
+    "drags": drags,
+}
 STARTS = {
     "cold": partial(starts, warm=False),
     "join": partial(starts, warm=True),

@@ -27,6 +27,7 @@ const marks = {
   text: () => gbText(),
   board: () => gbFind('.board .over .correct[data-row]'),
   home: () => gbFind('.home circle.correct'),
+  matter: () => gbFind('[class*=st-key-predict-training] button'),
 };
 const look = () => {
   for (const [name, there] of Object.entries(marks))
@@ -47,7 +48,8 @@ busy."""
 def first_seen(
     playwright, script: Path, path: str, last: str, warm: bool
 ) -> dict[str, float]:
-    """Milliseconds to the first text, the board or Home's frame, up to `last`:
+    """Milliseconds to the first text, the board, Home's frame or the question of "Does
+    it matter?", up to `last`:
     from the start of the process, or when `warm` from the second learner's
     arrival at a running server. A fresh browser each time."""
     browser = launched(playwright)
@@ -88,9 +90,10 @@ def starts(playwright, warm: bool, runs: int = 4) -> None:
                     first_seen(playwright, script, "", "text", warm),
                     first_seen(playwright, app, "partial_groups", "board", warm),
                     first_seen(playwright, app, "", "home", warm),
+                    first_seen(playwright, app, "consequences", "matter", warm),
                 ]
             )
-    empty, bug, home = zip(*found)
+    empty, bug, home, matter = zip(*found)
     name = "new learner" if warm else "cold start"
     floor = float(np.median([seen["text"] for seen in empty]))
 
@@ -101,3 +104,4 @@ def starts(playwright, warm: bool, runs: int = 4) -> None:
     said(f"empty app: {name}", empty, "text", "the ruler")
     said(f"{name}, a bug's page", bug, "board", aim)
     said(f"{name}, Home", home, "home", aim)
+    said(f"{name}, Does it matter?", matter, "matter", aim)
