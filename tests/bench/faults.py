@@ -45,7 +45,7 @@ bugs/padded_mean.py | (batch.step_rows * batch.width)[step] | (batch.step_rows *
 bugs/double_normalization.py | (v.sqrt() + 1e-9) | (v.sqrt() + 1) | engine/test_engine.py
 bugs/__init__.py | drops=getattr(module, "DROPS", ()), | drops=(), | bugs/test_combinations.py
 cases/table.py | key=lambda header: int(header[1:]) | key=str | cases/test_table.py
-cases/edits.py | row=max(0, min(row, state.rows - 1)) | row=max(0, min(row, state.rows)) | cases/test_edits.py
+cases/edits.py | row = max(0, min(row, state.rows - 1)) | row = max(0, min(row, state.rows)) | cases/test_edits.py
 cases/link.py | if text != then[key]} | if text == then[key]} | cases/test_link.py
 cases/link.py | for row in range(rows)]: | for row in range(rows + 1)]: | cases/test_link.py
 bugs/__init__.py | counted=counted_without(frozenset(drops)) | counted=together[0].faulty | bugs/test_combinations.py
@@ -53,7 +53,7 @@ analysis/comparison.py | leaks(batch, faulty - correct, advantage) | leaks(batch
 analysis/comparison.py | return torch.where(siblings.any(-1), value, 0) | return torch.where(siblings.any(-1), value, 1) | analysis/test_influence.py
 analysis/comparison.py | peers = peers & (torch.arange(batch.rows) != row) | peers = peers & (torch.arange(batch.rows) > row) | analysis/test_comparison.py
 analysis/challenges.py | gap = max(low - value, value - high) | gap = max(value - low, high - value) | analysis/test_challenges.py
-analysis/challenges.py | and (edits.reorder or kept == sorted(kept)) | and True | analysis/test_challenges.py
+analysis/challenges.py | and (edits.reorder or survivors == sorted(survivors)) | and True | analysis/test_challenges.py
 analysis/formula.py | low, high = int(y.argmin()), int(y.argmax()) | low, high = 0, int(y.argmax()) | analysis/test_formula.py
 analysis/laws.py | new = {row["row"]: row["reward"] * 10 for row in rows} | new = {row["row"]: row["reward"] * 9 for row in rows} | analysis/test_laws.py
 analysis/formula.py | (start + n, line.rstrip()) | (start + n + 1, line.rstrip()) | analysis/test_formula.py

@@ -16,7 +16,7 @@ PATHS = dict(
 
 @pytest.mark.parametrize("title", PATHS)
 def test_a_reading_path_is_as_long_as_it_says(title):
-    files = re.findall(r"`((?:\w+/)+\w+\.(?:py|toml))`", PATHS[title])
+    files = {*re.findall(r"`((?:\w+/)+\w+\.(?:py|toml))`", PATHS[title])}
     assert len(files) >= 5
     paths = [
         ROOT / ("" if f.startswith("scenarios/") else "gradebook") / f for f in files
