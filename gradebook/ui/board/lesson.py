@@ -53,10 +53,10 @@ def lesson(
     guess = None if covered else guess
     task: dict[str, Any] | None = None
     if draft.own and not (covered and votes):
-        shown = view(draft, kind=kind, covered=covered, lesson=True)
+        shown = view(draft, kind=kind, covered=covered, places=())
         asked = own_box(draft, shown, covered)
     else:
-        shown = view(draft, kind=kind, covered=covered, places=places, lesson=True)
+        shown = view(draft, kind=kind, covered=covered, places=places)
         asked = box(draft, guess)
         if not covered:
             task = challenge(draft, progress)

@@ -61,23 +61,23 @@ def view(
     *,
     kind: str,
     covered: bool,
-    places: Sequence[float] = (),
-    lesson: bool = False,
+    places: Sequence[float] | None = None,
 ) -> dict[str, Any]:
     """The board's data, from the draft as it is.
 
     kind     the tell-tale: GRADIENT shows the gradient's parts
     covered  True keeps everything faulty out
-    places   the places of the question's choices on the axis of the result
-    lesson   there is a question: the reward axis must not move when the answer comes
+    places   the places of the question's choices on the axis of the result; None if
+             nothing is asked. A question's reward axis does not move when the answer
+             comes
     """
     state, table, names = draft.state, draft.state.table, draft.scenario.engine_names
     batch, columns = draft.comparison.batch, [COLUMNS[name] for name in table.columns]
     is_drawn = batch.rows == len(table)  # else these are the results of other rows
     if draft.scenario.lines == "row":
-        drawn = _by_row(draft, kind, covered, places, lesson)
+        drawn = _by_row(draft, kind, covered, places)
     else:
-        drawn = token_board.board(draft, covered, places)
+        drawn = token_board.board(draft, covered, places or ())
     if covered:
         drawn["summary"] = f"Shown: {names[0]}. Hidden: {names[1]}."
         if draft.edited and not draft.own:
@@ -111,7 +111,7 @@ def view(
 
 
 def _by_row(
-    draft: Draft, kind: str, covered: bool, places: Sequence[float], lesson: bool
+    draft: Draft, kind: str, covered: bool, places: Sequence[float] | None
 ) -> dict[str, Any]:
     """The board's data if a line is a row."""
     state, both = draft.state, draft.comparison
@@ -123,7 +123,7 @@ def _by_row(
     say = "credited" if "credited" in stages else say
     divides = batch.settings.scale != "none" or "scale" in stages
     scaled = divides and not stages.isdisjoint(SCALED)
-    axes = _axes(draft, kind, covered, places)
+    axes = _axes(draft, kind, covered, places or ())
     # The panel whose numbers are shown beside the picture: the first that differs.
     numbered = next((n for n, panel in enumerate(axes) if panel["differ"]), 0)
     shown = axes[numbered]
@@ -132,7 +132,7 @@ def _by_row(
     before = came.reward.tolist() if same_rows else []
     data: dict[str, Any] = {
         "handles": _handles(
-            state.table["reward"], before, causes[:1] if lesson else causes
+            state.table["reward"], before, causes if places is None else causes[:1]
         ),
         "panels": axes,
         "numbers": numbered,

@@ -132,10 +132,10 @@ def affected(scenario: Scenario) -> None:
         word, sentence = status(bug, package, release)
         named = f"{package} {release}".strip()
         st.markdown(f"**{ANSWERS[word].format(named)}** {sentence}")
-    mine = trainers_of(package)
+    mine, trainer = trainers_of(package), words.plain(_packages()[package])
     own = [one for one in scenario.status if one.trainer in mine]
     others = [one for one in scenario.status if one.trainer not in mine]
-    lines = _reports(own) or [f"- No report about {words.plain(package)} is known."]
+    lines = _reports(own) or [f"- No report about {trainer} is known."]
     lines.append(f"- **Measured releases:** {_releases(bug, package)}")
     advice = [
         "- **Settings that trigger it:** ",
@@ -160,7 +160,7 @@ def affected(scenario: Scenario) -> None:
 def affected_bugs() -> None:
     """For all bugs."""
     package, release = _chosen("affected")
-    mine = trainers_of(package)
+    mine, trainer = trainers_of(package), words.plain(_packages()[package])
     reported: list[list[str]] = []
     seen: list[list[str]] = []
     rest: list[list[str]] = []
@@ -175,10 +175,10 @@ def affected_bugs() -> None:
         else:
             rest.append(cells)
     named = f"{package} {release}".strip()
-    _answers(f"Reports about {package}", reported)
+    _answers(f"Reports about {trainer}", reported)
     _answers(f"Measured in {named}, without a report", seen)
     other = "The other" if reported or seen else "All"
-    with st.expander(f"{other} {len(rest)} bugs: no report about {package}"):
+    with st.expander(f"{other} {len(rest)} bugs: no report about {trainer}"):
         _answers("", rest)
 
 

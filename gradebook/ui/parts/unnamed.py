@@ -208,8 +208,8 @@ def batch(case: Scenario, bugs: Sequence[str] = ()) -> None:
         body.append([str(row), *line])
     table(["row", *head], body, heads=1, label="the batch")
     if names:
-        shown = (f"{title(name).lower()} {_value(settings[name])}" for name in names)
-        st.caption(words.plain(f"{lead}: {', '.join(shown)}."))
+        shown = (f"{title(name)}: {_value(settings[name])}" for name in names)
+        st.caption(words.plain(f"{lead}. {'; '.join(shown)}."))
 
 
 def _value(value: Any) -> str:
