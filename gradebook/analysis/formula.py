@@ -24,10 +24,16 @@ from gradebook.engine.pipeline import Trace
 
 
 class Part(NamedTuple):
-    """A piece of a formula, and whether it differs from the other engine's."""
+    """A piece of a formula, and whether it differs from the other engine's.
+
+    stage  whose number it is, if it is one
+    rows   from which it comes, if they are not the formula's own row
+    """
 
     text: str
     differs: bool = False
+    stage: str = ""
+    rows: tuple[int, ...] = ()
 
 
 Line: TypeAlias = tuple[Part, ...]
@@ -56,8 +62,9 @@ def _number(
     value, digits = float(getattr(trace, stage)[row]), digits_apart(a, b, least)
     differs = not bool(formatting.same(a, b))
     if stage in ("standardized", "advantage"):
-        return Part(signed(settled(value), digits), differs)
-    return Part(plain(value if stage == "scale" else settled(value), digits), differs)
+        return Part(signed(settled(value), digits), differs, stage)
+    text = plain(value if stage == "scale" else settled(value), digits)
+    return Part(text, differs, stage)
 
 
 def _quotient(comparison: Comparison, trace: Trace, row: int) -> Line:
@@ -110,7 +117,8 @@ def _divided(batch: Batch, trace: Trace, row: int) -> Iterator[Line]:
         if differs:
             due = plain(float(by_setting[row]))
             text = f"computed by the faulty stage; correct for this setting: {due}"
-        yield (Part(f"{stage}: {text}", differs),)
+        heard = tuple(voters(batch, trace, row))
+        yield (Part(f"{stage}: {text}", differs, stage, heard),)
 
 
 def _baseline(batch: Batch, trace: Trace, row: int) -> str:
@@ -173,7 +181,7 @@ def _advantage(comparison: Comparison, trace: Trace, row: int) -> list[Line]:
     s = float((x[high] - x[low]) / (y[high] - y[low]))
     m = float(x[high]) - s * float(y[high])
     if abs(s) < DUST:  # it divides by rounding
-        before = Part(signed(float(trace.standardized[row])), before.differs)
+        before = before._replace(text=signed(float(trace.standardized[row])))
     less = f"− {plain(m)}" if m >= 0 else f"− ({plain(m)})"
     line = (Part("then ("), before, Part(f" {less}) / {plain(s)} = "), after)
     found = _second(batch, trace, row, m, s)

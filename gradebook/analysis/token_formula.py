@@ -88,31 +88,32 @@ def _product(this: Factors, other: Factors) -> Iterator[Part]:
         yield Part(")")
     if shared:
         yield Part(" × ")
-        yield _number(this.share, other.share)
+        yield _number(this.share, other.share, "weight")
     yield Part(" = ")
-    yield _number(this.push, other.push, sign=True)
+    yield _number(this.push, other.push, "push", sign=True)
 
 
 def _terms(this: Factors, other: Factors) -> Iterator[tuple[str, list[Part]]]:
     weighted = not all(bool(same(side.off_policy, 1.0)) for side in (this, other))
-    parts = [_number(this.praise, other.praise)]
+    parts = [_number(this.praise, other.praise, "surrogate")]
     if weighted:
-        parts += [Part(" × "), _number(this.off_policy, other.off_policy)]
+        parts += [Part(" × "), _number(this.off_policy, other.off_policy, "off_policy")]
     yield "+", parts
-    for name, sign in (("from_weight", "+"), ("leash", "−")):
+    rest = (("from_weight", "+", "off_policy"), ("leash", "−", "kl"))
+    for name, sign, stage in rest:
         value, twin = getattr(this, name), getattr(other, name)
         if settled(value) or settled(twin):
             turned = value < 0
             mark = {"+": "−", "−": "+"}[sign] if turned else sign
-            size = _number(abs(value), abs(twin))
+            size = _number(abs(value), abs(twin), stage)
             differs = size.differs or turned != (twin < 0)
-            yield mark, [Part(size.text, differs)]
+            yield mark, [size._replace(differs=differs)]
 
 
-def _number(value: float, other: float, sign: bool = False) -> Part:
+def _number(value: float, other: float, stage: str, sign: bool = False) -> Part:
     digits = digits_apart(value, other)
     write = signed if sign else plain
-    return Part(write(settled(value), digits), not bool(same(value, other)))
+    return Part(write(settled(value), digits), not bool(same(value, other)), stage)
 
 
 def _names(this: Factors, other: Factors) -> str:
@@ -185,5 +186,5 @@ def _without_loss(
             for side in (comparison.correct, comparison.faulty)
         )
         this, other = (a, b) if trace is comparison.correct else (b, a)
-        parts += [Part(words), _number(this, other, sign=True)]
+        parts += [Part(words), _number(this, other, stage, sign=True)]
     return [tuple(parts)]

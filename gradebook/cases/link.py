@@ -86,7 +86,7 @@ def excess(query: Mapping[str, str]) -> str:
         return ""
     return (
         f"This batch makes a link of {length} characters, and only {LIMIT} are safe"
-        " to send. Take the scenario file or the CSV instead."
+        " to send. Take a file instead."
     )
 
 

@@ -1,6 +1,7 @@
 """A state as CSV. No cell is one that a spreadsheet would run as a formula."""
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 from torch import Tensor
@@ -8,12 +9,15 @@ from torch import Tensor
 from gradebook.analysis.comparison import ROW_STAGES, compared
 from gradebook.cases.state import State
 from gradebook.core.batch import PER_TOKEN
-from gradebook.core.columns import of_kind
+from gradebook.core.columns import as_text, of_kind
 from gradebook.core.lazy_pandas import pd
 
 FORMULA = re.compile(r"(^|[;\t\r\n])(\s*)([=+\-@\t\r＝＋－＠])")
 """Characters that begin a formula in a spreadsheet. They are looked for after
 separators too, since some programs read a semicolon as one."""
+
+
+LISTED = of_kind("tokens", "list")
 
 
 def csv_file(state: State) -> str:
@@ -24,8 +28,7 @@ def csv_file(state: State) -> str:
     columns: dict[str, Any] = {"row": range(batch.rows), "prompt": typed["prompt"]}
     for name in ("reward", "eos", "step", "steps", "kept_steps"):
         columns[name] = getattr(batch, name).tolist()
-    per_token = of_kind("tokens", "list")
-    columns |= {n: v for n, v in typed.items() if n not in (*columns, *per_token)}
+    columns |= {n: v for n, v in typed.items() if n not in (*columns, *LISTED)}
     columns |= _by_token("t", batch.mask)
     for name in PER_TOKEN:
         columns |= _by_token(f"{name}_t", getattr(batch, name))
@@ -43,6 +46,20 @@ def csv_file(state: State) -> str:
         if trace.loss is not None:
             columns[f"{side}_loss_of_the_batch"] = float(trace.loss)
     return pd.DataFrame(columns).map(_safe).to_csv(index=False)
+
+
+def rows_file(state: State) -> str:
+    """The rows alone, as the board's "Paste rows" takes them: a mask and a list of
+    numbers are one cell between brackets."""
+    columns = {
+        name: [*map(_in_brackets, cells)] if name in LISTED else cells
+        for name, cells in state.table.values().items()
+    }
+    return pd.DataFrame(columns).map(_safe).to_csv(index=False)
+
+
+def _in_brackets(cell: Sequence[float]) -> str:
+    return f"[{', '.join(as_text(float(x)) for x in cell)}]"
 
 
 def _by_token(stem: str, values: Tensor | None) -> dict[str, list[Any]]:

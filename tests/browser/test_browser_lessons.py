@@ -83,6 +83,30 @@ def test_a_lesson_by_keyboard_from_the_question_to_the_test(read):
     assert "def test_" in waiting.value.path().read_text("utf-8")
 
 
+POINTED = ".board :is(.row, .stage)[data-pointed]"
+
+
+def test_a_text_points_at_the_board_and_a_link_is_copied(read):
+    reader = read("partial_groups", "Partial groups")
+    page, board = reader.page, reader.board
+    board.tool("Copy link")
+    expect(board.whole.locator(".said")).to_have_text("Link copied")
+    assert page.evaluate("navigator.clipboard.readText()") == page.url
+    page.locator(".gb-point", has_text="row 11").first.hover()
+    expect(page.locator(POINTED)).to_have_count(1)
+    expect(page.locator(POINTED)).to_have_attribute("data-row", "11")
+    # A formula's baseline: its stage, and the rows of its mean.
+    page.locator(".gb-formula .gb-point", has_text="mean of rows 8, 9 and 10").focus()
+    page.mouse.move(0, 0)
+    expect(page.locator(POINTED)).to_have_count(4)
+    expect(board.stage("baseline")).to_have_attribute("data-pointed", "")
+    page.keyboard.press("Enter")
+    expect(board.rows.nth(8)).to_be_in_viewport()
+    page.locator(".gb-point").first.focus()
+    page.locator("body").click(position={"x": 1, "y": 1})
+    expect(page.locator(POINTED)).to_have_count(0)
+
+
 def test_what_is_opened_follows_edits_and_a_link_restores_them(read):
     """TRUTH: row 11's reward moves row 10 by -1.785 in the faulty engine."""
     reader = read(f"{BUG}?v=1&s={BUG}&open=1", TITLE)

@@ -13,12 +13,13 @@ from output.typed import LINK, NASTY, labelled, opened, read
 import gradebook
 from gradebook.analysis.comparison import compared
 from gradebook.cases import scenario as scenarios
+from gradebook.cases.edits import replace_rows
 from gradebook.cases.scenario import FOLDER, case, names, starts
 from gradebook.cases.state import start
 from gradebook.cases.table import Table
 from gradebook.core.errors import GradebookError
 from gradebook.engine.pipeline import CHAPTERS
-from gradebook.output.csv_file import csv_file
+from gradebook.output.csv_file import csv_file, rows_file
 from gradebook.output.pytest_file import pytest_file
 from gradebook.output.scenario_file import scenario_file
 
@@ -152,3 +153,12 @@ def test_any_number_of_bugs_but_one_is_refused():
         for bugs in ((), ("partial_groups", "zero_std_kl")):
             with pytest.raises(GradebookError, match="exactly one bug"):
                 write(replace(start(case("sandbox")), bugs=bugs))
+
+
+@pytest.mark.parametrize("name", ["live_weight", "tool_wall", "no_eos_outliers"])
+def test_the_rows_as_a_file_can_be_pasted_back(name):
+    state = start(case(name))
+    text = rows_file(state)
+    assert not any(line.startswith(("=", "+", "-", "@")) for line in text.splitlines())
+    back = replace_rows(state, text)
+    assert back.table.values() == state.table.values()

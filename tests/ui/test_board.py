@@ -219,6 +219,32 @@ def posted(epoch, body):
     return answer.status_code, answer.body.decode()
 
 
+def asked(epoch, query):
+    scope = {"type": "http", "method": "GET", "headers": []}
+    scope |= {"path_params": {"epoch": epoch}, "query_string": query}
+    answer = answered(component.answer(Request(scope)))
+    return answer.status_code, answer.body.decode()
+
+
+def test_a_batch_too_long_for_a_link_says_so_and_gives_its_rows(visit):
+    page = visit("partial_groups")
+    epoch = page.board["epoch"]
+    assert asked(epoch, b"as=link") == (200, "")
+    draft = component.OPEN[epoch]
+    for row in range(400):
+        draft.take({"do": "add", "row": 11})
+        value = f"{0.618033988749895 * row % 1:.12f}"  # digits that nothing packs
+        draft.take({"do": "cell", "row": 11, "column": "reward", "value": value})
+    status, why = asked(epoch, b"as=link")
+    assert status == 200 and "only 2000 are safe to send" in why
+    status, rows = asked(epoch, b"as=rows")
+    assert status == 200 and len(rows.splitlines()) == 413
+    fresh = Draft(load("partial_groups"))
+    fresh.take({"do": "replace", "text": rows})
+    assert fresh.state.table.values() == draft.state.table.values()
+    assert asked(epoch, b"as=faulty")[0] == 404
+
+
 def sent(page):
     """Posts the page's next edit. What the board is to show."""
     data = page.board

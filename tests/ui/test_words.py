@@ -39,3 +39,14 @@ def test_a_text_explains_the_terms_in_it_and_no_others():
     assert all(f"**{term}**: " in explained for term in terms_in_it)
     assert "**stride**" not in explained
     assert words.terms("Nothing to explain.") is None
+
+
+def test_the_rows_that_a_text_mentions_point_at_the_board():
+    text = words.pointed(
+        "Rows 0 to 2 agree, rows 3, 5 and 7 < 1 do not. Row 8's is new."
+    )
+    assert 'data-rows="0 1 2">Rows 0 to 2</span>' in text
+    assert 'data-rows="3 5 7">rows 3, 5 and 7</span> \\< 1' in text
+    assert 'data-rows="8">Row 8</span>' in text
+    # What else is markup in a text stays text.
+    assert words.pointed("<b>row 1</b>").startswith("\\<b\\><span")

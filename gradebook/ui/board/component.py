@@ -38,8 +38,11 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from streamlit.delta_generator import DeltaGenerator
 
+from gradebook.cases.link import encode, excess
+from gradebook.cases.state import State
 from gradebook.core.formatting import minus, short
 from gradebook.output.axes import Axis
+from gradebook.output.csv_file import rows_file
 from gradebook.output.figures import picture as rows_picture
 from gradebook.output.panels import Panel
 from gradebook.ui import keys
@@ -160,11 +163,25 @@ def _dragged(values: Sequence[float | None]) -> list[str]:
     return ["" if value is None else short(value) for value in values]
 
 
+def _unlinked(state: State) -> str:
+    """Why a link cannot hold the batch; '' if it can."""
+    return excess(encode(state, covered=True))
+
+
+AS_TEXT: dict[str, Callable[[State], str]] = {"rows": rows_file, "link": _unlinked}
+"""What a browser may ask for as text. Nothing of the faulty engine is in it."""
+
+
 async def answer(request: Request) -> Response:
-    """Answers a browser's message with the board's data, and a GET with the picture."""
+    """Answers a browser's message with the board's data. A GET gets the picture, the
+    rows as CSV (`?as=rows`), or why a link cannot hold them (`?as=link`)."""
     draft = OPEN.get(request.path_params["epoch"])
     if draft is None:
         return PlainTextResponse("no such draft", 404)
+    if request.method == "GET" and (kind := request.query_params.get("as")):
+        if kind not in AS_TEXT:
+            return PlainTextResponse("no such file", 404)
+        return PlainTextResponse(await run_in_threadpool(AS_TEXT[kind], draft.state))
     if request.method == "GET":
         link = request.query_params.get("link", "")
         text = await run_in_threadpool(_drawn, draft, link)

@@ -90,7 +90,8 @@ def _story(draft: Draft[Scenario]) -> DeltaGenerator:
     if draft.own:
         parts = [("### What the faulty engine does\n\n", scenario.mechanism)]
     for head, text in parts:
-        left.markdown(head + words.plain(text), help=words.terms(text))
+        told = words.plain(text) if draft.own else words.pointed(text)
+        left.markdown(head + told, help=words.terms(text), unsafe_allow_html=True)
     with left:
         family.same_rule(scenario)
     with right:

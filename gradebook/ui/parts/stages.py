@@ -102,7 +102,7 @@ def formula(draft: Draft) -> str:
     what differs is bold."""
     row, names, html = draft.shown_row, draft.scenario.engine_names, ""
     whose = " of your edited batch" if draft.moved else ""
-    both, what, lines = draft.comparison, f"Row {row}", []
+    both, what, lines, token = draft.comparison, f"Row {row}", [], None
     if draft.scenario.lines == "row":
         lines = worked(both, row)
     else:
@@ -111,17 +111,21 @@ def formula(draft: Draft) -> str:
     sides = zip(names, ("correct", "faulty"), lines)
     for name, engine, (first, *others) in sides:
         mark = f'<i class="gb-{engine}" role="img" aria-label="{safe(name)}"></i>'
-        more = "".join(f"<small>{_marked(line)}</small>" for line in others)
-        html += f"<div>{mark}<p>{_marked(first)}{more}</p></div>"
+        more = "".join(f"<small>{_marked(line, row, token)}</small>" for line in others)
+        html += f"<div>{mark}<p>{_marked(first, row, token)}{more}</p></div>"
     title = f"<h3>{what}{whose} in numbers</h3>"
     return f'<div class="gb gb-formula">{title}{html}</div>'
 
 
-def _marked(line: Line) -> str:
-    return "".join(
-        f"<b>{safe(part.text)}</b>" if part.differs else safe(part.text)
-        for part in line
-    )
+def _marked(line: Line, row: int, token: int | None) -> str:
+    """A line of a formula. Its numbers point at their rows and stages on the board."""
+    html = ""
+    for text, differs, stage, rows in line:
+        piece = f"<b>{safe(text)}</b>" if differs else safe(text)
+        if stage:
+            piece = words.pointing(piece, rows or [row], stage, token)
+        html += piece
+    return html
 
 
 def _tokens(comparison: Comparison, row: int, names: tuple[str, str]) -> None:

@@ -2,7 +2,7 @@
 
 import html
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from gradebook.cases.state import message_of as message_of
 from gradebook.core.formatting import minus
@@ -39,6 +39,36 @@ def titled(title: str, text: str = "", level: int = 2) -> str:
 
 def safe(text: object) -> str:
     return html.escape(str(text))
+
+
+ROWS = re.compile(r"\b[Rr]ows? (\d+)(?: to (\d+)|((?:, \d+)*(?:,? and \d+)?))")
+
+
+def pointing(
+    markup: str, rows: Iterable[int], stage: str = "", token: int | None = None
+) -> str:
+    """Markup that points at rows, or at one token of a row, and at a stage of the board
+    while it has the pointer or the focus (board/program/point.js)."""
+    facts = {"rows": " ".join(map(str, rows)), "stage": stage, "token": token}
+    data = "".join(
+        f' data-{name}="{safe(fact)}"'
+        for name, fact in facts.items()
+        if fact not in ("", None)
+    )
+    return f'<span class="gb-point" tabindex="0" role="link"{data}>{markup}</span>'
+
+
+def pointed(text: str) -> str:
+    """Text of a scenario as Markdown with HTML: the rows that it mentions point at
+    those of the board."""
+    return ROWS.sub(_mention, plain(text))
+
+
+def _mention(found: re.Match[str]) -> str:
+    first, last, more = found.groups()
+    others = map(int, re.findall(r"\d+", more or ""))
+    rows = range(int(first), int(last) + 1) if last else [int(first), *others]
+    return pointing(found[0], rows)
 
 
 TERMS = {

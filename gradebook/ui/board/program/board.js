@@ -28,6 +28,7 @@ import { alike } from "./memo.js";
 import { Outbox } from "./messages.js";
 import { painting } from "./chips.js";
 import { Path } from "./path.js";
+import { Point } from "./point.js";
 import { restored } from "./refused.js";
 import { Reveal } from "./reveal.js";
 
@@ -123,6 +124,7 @@ export class Board {
     this.challenge = new ChallengeLine(this, { sheet, frame: this.frame });
     this.path = new Path(this);
     this.foot = new Foot(this, this.rows);
+    this.point = new Point(this);
     const { box, path } = this;
     this.whole.append(box.whole, this.bar, this.frame, this.below, path.whole);
     place.replaceChildren(this.whole);
@@ -523,6 +525,7 @@ export class Board {
     this.foot.render();
     this.challenge.render();
     this.path.render();
+    this.point.render();
     if (this.brings) this.bring();
     this.brings = false;
   }
@@ -612,6 +615,7 @@ export class Board {
     this.outbox.stop();
     this.glide.stop();
     this.reveal.finish();
+    this.point.stop();
     this.watch.disconnect();
     removeEventListener("gradebook-reveal", this.news);
   }

@@ -3,7 +3,7 @@
 
 import { buttons } from "./chips.js";
 import { button, html, set } from "./dom.js";
-import { save } from "./export.js";
+import { copyLink, save, saveRows } from "./export.js";
 import { cellField } from "./lines.js";
 import { alike } from "./memo.js";
 import { paste } from "./paste.js";
@@ -11,6 +11,8 @@ import { paste } from "./paste.js";
 /** @import { Board } from "./board.js" */
 /** @import { Lines } from "./lines.js" */
 /** @import { Column, Edit } from "./types.js" */
+
+const SAID = 4000; // ms
 
 export class Foot {
   /**
@@ -21,6 +23,9 @@ export class Foot {
     this.board = board;
     this.lines = lines;
     this.summary = html("p", { class: "summary", "aria-live": "polite" });
+    this.said = html("span", { class: "said", role: "status" }); // what a button has done
+    /** @type {number | undefined} */
+    this.silence = undefined;
     this.notes = html("p", { class: "notes", role: "alert", hidden: true });
     this.source = html("p", { class: "quiet source", hidden: true });
     this.panel = html("div", { class: "panel", role: "group" });
@@ -39,6 +44,7 @@ export class Foot {
       this.tool("Redo", "Ctrl+Shift+Z", () => board.put({ do: "redo" })),
       this.tool("Reset", "Back to the original batch", () => board.put({ do: "reset" })),
       this.menu(),
+      this.said,
     );
     this.history.addEventListener("input", () =>
       board.put({ do: "go", at: Number(this.history.value), gesture: 0 }),
@@ -67,7 +73,10 @@ export class Foot {
       this.block.hidden = !this.block.hidden;
       if (!this.block.hidden) this.block.querySelector("textarea")?.focus();
     };
-    const copy = () => navigator.clipboard?.writeText(location.href);
+    const copy = async () => {
+      const { copied, words } = await copyLink(board.data);
+      this.say(words, !copied);
+    };
     const more = html(
       "div",
       { class: "more" },
@@ -78,6 +87,9 @@ export class Foot {
       this.tool("Paste rows", "Replace all rows by a block from a spreadsheet", pastes),
       this.tool("Save as SVG", "The picture as a file", () => save(board.data, "svg")),
       this.tool("Save as PNG", "The picture as a file", () => save(board.data, "png")),
+      this.tool("Save rows as CSV", "A file that \u201cPaste rows\u201d takes", () =>
+        saveRows(board.data),
+      ),
       this.tool("Copy link", "A link to this batch", copy),
       html("label", { class: "past" }, "History", this.history),
     );
@@ -87,7 +99,9 @@ export class Foot {
       if (target instanceof Element && target.matches("button")) menu.open = false;
     });
     document.addEventListener("pointerdown", (event) => {
-      if (!event.composedPath().includes(menu)) menu.open = false;
+      const path = event.composedPath();
+      if (!path.includes(menu)) menu.open = false;
+      if (!path.includes(this.said)) this.said.replaceChildren();
     });
     menu.addEventListener("keydown", ({ key }) => {
       if (key !== "Escape") return;
@@ -95,6 +109,19 @@ export class Foot {
       name.focus();
     });
     return menu;
+  }
+
+  /**
+   * Says for a while what a button has done, or what can be done instead.
+   * @param {string} words
+   * @param {boolean} offers  the rows as a file
+   */
+  say(words, offers) {
+    clearTimeout(this.silence);
+    const save = () => saveRows(this.board.data);
+    const file = button({ class: "tool", text: "Save rows as CSV" }, save);
+    this.said.replaceChildren(words, ...(offers ? [file] : []));
+    if (!offers) this.silence = setTimeout(() => this.said.replaceChildren(), SAID);
   }
 
   render() {
