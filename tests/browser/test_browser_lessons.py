@@ -103,7 +103,7 @@ def test_a_text_points_at_the_board_and_a_link_is_copied(read):
     page.keyboard.press("Enter")
     expect(board.rows.nth(8)).to_be_in_viewport()
     page.locator(".gb-point").first.focus()
-    page.locator("body").click(position={"x": 1, "y": 1})
+    page.mouse.click(1, 1)
     expect(page.locator(POINTED)).to_have_count(0)
 
 
