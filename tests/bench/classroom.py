@@ -251,13 +251,14 @@ async def class_of(count: int, address: str, url: str, processes: list[int]) -> 
         f" {meter.shares()}",
         flush=True,
     )
+    # Whoever edits waits for the room's news meanwhile, as in a class.
+    listening = [asyncio.ensure_future(member.listen()) for member in members]
+    await asyncio.sleep(1)  # all have asked
     await edited("edits before a reveal", members, processes)
     # As it came again: a board that was edited waits for its page's run.
     for member in members:
         await member.reset()
 
-    listening = [asyncio.ensure_future(member.listen()) for member in members]
-    await asyncio.sleep(1)  # all have asked
     saw: list[float] = []
 
     async def sees(member: Member) -> None:
