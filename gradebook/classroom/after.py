@@ -73,9 +73,10 @@ def text(questions: Iterable[Asked]) -> str:
     """As the value of a link's parameter: "partial_groups~3.1.8~5.2.5*..", whose
     second list is that of the first vote."""
     parts = []
-    for one in questions:
-        lists = [one.votes, one.before] if one.before else [one.votes]
-        parts.append("~".join([one.name, *(".".join(map(str, n)) for n in lists)]))
+    for question in questions:
+        votes = [question.votes, question.before]
+        lists = [".".join(map(str, each)) for each in votes if each]
+        parts.append("~".join([question.name, *lists]))
     return "*".join(parts)
 
 

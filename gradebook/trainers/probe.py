@@ -170,9 +170,9 @@ def examine(
     answers = [call(rewards) for rewards in batches.values()]
     computations = convention.computations_of(answers)
     first = computations[0] if computations else None
-    own = convention.with_own_eps(first, answers) if first else None
-    if own and own != first:
-        first, computations = own, (own,)
+    solved = convention.with_own_eps(first, answers) if first else None
+    if solved and solved != first:
+        first, computations = solved, (solved,)
     ragged = convention.ragged_of(first, answers)
     words = convention.words_of(first, answers, ragged)
     # A function that refuses unequal groups is not accused of what it makes of
@@ -184,7 +184,7 @@ def examine(
     settings = convention.settings_of(first, words["lone_row"])
     bugs = _bugs(first, settings, judged, call) if first else {}
     rest = ""
-    if first and own is None and not bugs:  # it fits wide groups alone
+    if first and solved is None and not bugs:  # it fits wide groups alone
         rest = _left_over(first, answers)
         first, computations = None, ()
         words = convention.words_of(None, answers, ragged)

@@ -172,8 +172,8 @@ class Security:
     def _is_full(self) -> bool:
         """One more session could take more file descriptors than there are. Every open
         connection has one, whatever it is for."""
-        taken = max(self._sockets * FILES_OF_ONE + SPARE_FILES, open_files())
-        return taken + FILES_OF_ONE > most_files()
+        descriptors = max(self._sockets * FILES_OF_ONE + SPARE_FILES, open_files())
+        return descriptors + FILES_OF_ONE > most_files()
 
 
 def _uploads_to(asked: HTTPConnection) -> str:

@@ -244,7 +244,7 @@ def sources(report: Report) -> None:
     source = report.source
     text = f"{words.plain(source.standing)}."
     if isinstance(source, Scenario):
-        lines = (f"{one.trainer}: {one.sentence}" for one in source.status)
+        lines = (f"{status.trainer}: {status.sentence}" for status in source.status)
         text += "".join(f"\n\n{words.plain(line)}" for line in lines)
     cites = "\n".join(f"- {cited(cite)}" for cite in source.sources)
     st.markdown(words.titled("The report", f"{text}\n\n{cites}", level=3))

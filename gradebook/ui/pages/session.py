@@ -184,8 +184,8 @@ def results(room: Room) -> "pd.DataFrame":
         for choice, text in enumerate(step.choices):
             right = "yes" if choice == step.answer else ""
             before = first[choice] if name in room.again else ""
-            said = minus(step.ask), minus(text)
-            rows.append([*said, counts[choice], right, before])
+            texts = minus(step.ask), minus(text)
+            rows.append([*texts, counts[choice], right, before])
     columns = ["question", "choice", "votes", "answer", "first vote"]
     return pd.DataFrame(rows, columns=columns)
 

@@ -122,11 +122,11 @@ def arrive(page: str) -> None:
     """Takes the link of a state that the visitor came with into the session."""
     if not (query := arrived()):
         return
-    link, own = decode(query, default=page), query.get(BY, "") == mine() != ""
+    link, by_visitor = decode(query, default=page), query.get(BY, "") == mine() != ""
     name, problem, state = link.state.scenario.name, link.problem, link.state
     if scenarios.page_of(state.scenario) == page:
         is_edited = not state.same_batch(start(state.scenario))
-        if is_edited and not own and page in BUGS:
+        if is_edited and not by_visitor and page in BUGS:
             state = from_elsewhere(
                 state, "This batch came with a link.", "row" in query
             )
@@ -244,13 +244,13 @@ def for_others(link: str) -> tuple[str, str]:
             "Only this machine can open this link. Start the server with"
             " --server.address 0.0.0.0, so that others can."
         )
-    if (own := own_address()) in HERE:
+    if (host := own_address()) in HERE:
         return link, (
             "Only this machine can open this link, which has no address in a network."
         )
     port = f":{parts.port}" if parts.port else ""
-    return parts._replace(netloc=f"{own}{port}").geturl(), (
-        f"Others reach this machine at {own}. If they do not, its firewall may refuse"
+    return parts._replace(netloc=f"{host}{port}").geturl(), (
+        f"Others reach this machine at {host}. If they do not, its firewall may refuse"
         " them, or it is in another network."
     )
 

@@ -133,9 +133,9 @@ def affected(scenario: Scenario) -> None:
         named = f"{package} {release}".strip()
         st.markdown(f"**{ANSWERS[word].format(named)}** {sentence}")
     mine, trainer = trainers_of(package), words.plain(_packages()[package])
-    own = [one for one in scenario.status if one.trainer in mine]
-    others = [one for one in scenario.status if one.trainer not in mine]
-    lines = _reports(own) or [f"- No report about {trainer} is known."]
+    theirs = [record for record in scenario.status if record.trainer in mine]
+    others = [record for record in scenario.status if record.trainer not in mine]
+    lines = _reports(theirs) or [f"- No report about {trainer} is known."]
     lines.append(f"- **Measured releases:** {_releases(bug, package)}")
     advice = [
         "- **Settings that trigger it:** ",
@@ -194,9 +194,9 @@ def _answers(title: str, lines: list[list[str]]) -> None:
 
 def _reports(records: Sequence[Status]) -> list[str]:
     return [
-        f"- **{words.plain(f'{one.trainer} ({one.report})')}:**"
-        f" {words.plain(one.sentence)}"
-        for one in records
+        f"- **{words.plain(f'{record.trainer} ({record.report})')}:**"
+        f" {words.plain(record.sentence)}"
+        for record in records
     ]
 
 

@@ -152,8 +152,8 @@ def _choose(role: str) -> None:
     name = keys.widget(f"check-column-{role}")
     lines = typed("columns").splitlines()
     others = [line for line in lines if line.partition("=")[0].strip() != role]
-    said = f"{role} = {'' if name == NONE else name}"
-    say("\n".join([*others, said]), typed("declared"))
+    choice = f"{role} = {'' if name == NONE else name}"
+    say("\n".join([*others, choice]), typed("declared"))
 
 
 def typed(name: str) -> str:

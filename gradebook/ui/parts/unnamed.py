@@ -233,10 +233,10 @@ def _result(value: float | list[float]) -> str:
 
 def _answered(case: Scenario, right: bool, question: quiz.Question) -> None:
     """Whether the answer was right, what it is, and both engines' numbers."""
-    said = "Right." if right else "Not quite."
+    reply = "Right." if right else "Not quite."
     answer = question.choices[question.answer]
     st.markdown(
-        f"**{said} {words.plain(answer)}.** {words.plain(case.claim)}"
+        f"**{reply} {words.plain(answer)}.** {words.plain(case.claim)}"
         f" {words.plain(case.prediction.why)}"
     )
     both = quiz.comparison(case)

@@ -28,12 +28,12 @@ def page(questions: Sequence[Asked]) -> None:
     if not questions:
         st.markdown("This link names no question that this version knows.")
         return
-    again = [one for one in questions if one.is_hard]
+    again = [question for question in questions if question.is_hard]
     if again:
         st.markdown("**Look at these again.** Fewer than half of the votes were right.")
         with st.container(horizontal=True):
-            for one in again:
-                _link(one)
+            for question in again:
+                _link(question)
     st.html(_body(questions))
 
 
@@ -50,7 +50,9 @@ def offered(room: Room) -> None:
 
 def handout(questions: Sequence[Asked]) -> str:
     """The page as one HTML file."""
-    again = ", ".join(_text(one.title) for one in questions if one.is_hard)
+    again = ", ".join(
+        _text(question.title) for question in questions if question.is_hard
+    )
     look = f"<p><b>Look at these again:</b> {again}.</p>" if again else ""
     return (
         f'<!doctype html><html lang="en"><meta charset="utf-8"><style>{STYLE}</style>'
@@ -64,29 +66,29 @@ def _body(questions: Sequence[Asked]) -> str:
     return f'<div class="gb" {label}>{"".join(map(_question, questions))}</div>'
 
 
-def _question(one: Asked) -> str:
-    step = one.step
-    columns = [one.before, one.votes] if one.before else [one.votes]
-    heads = ["first vote", "second vote"] if one.before else ["votes"]
+def _question(asked: Asked) -> str:
+    step = asked.step
+    columns = [asked.before, asked.votes] if asked.before else [asked.votes]
+    heads = ["first vote", "second vote"] if asked.before else ["votes"]
     rows = "<tr><th>answer</th>" + "".join(f"<th>{head}</th>" for head in heads)
     for n, choice in enumerate(step.choices):
         mark, kind = (" ✓", ' class="answer"') if n == step.answer else ("", "")
         counts = "".join(f'<td class="n">{votes[n]}</td>' for votes in columns)
         rows += f"</tr><tr{kind}><td>{_text(choice)}{mark}</td>{counts}"
-    text = f"<h2>{_text(one.title)}</h2><p>{_text(step.ask)}</p>"
+    text = f"<h2>{_text(asked.title)}</h2><p>{_text(step.ask)}</p>"
     text += f"<table>{rows}</tr></table>"
-    return text + (f"<p><b>The rule.</b> {_text(one.rule)}</p>" if one.rule else "")
+    return text + (f"<p><b>The rule.</b> {_text(asked.rule)}</p>" if asked.rule else "")
 
 
 def _text(text: str) -> str:
     return words.safe(minus(text))
 
 
-def _link(one: Asked) -> None:
+def _link(question: Asked) -> None:
     """A link to what the question was about."""
-    step, files = one.step, address.page_files()
+    step, files = question.step, address.page_files()
     name = step.bug or step.page
     if name in files:
-        st.page_link(files[name], label=words.plain(one.title))
+        st.page_link(files[name], label=words.plain(question.title))
     else:
-        st.markdown(words.plain(one.title))
+        st.markdown(words.plain(question.title))

@@ -177,8 +177,8 @@ def _told(room: Room, name: str, me: str) -> dict[str, Any]:
     within = round(RUN * room.present.total(), 2)
     timer = room.ends if place and place.question == name else None
     have = f"{draw}.{crc32(repr((counts, timer)).encode())}"
-    told = {"draw": draw, "said": counts, "have": have, "within": within}
-    return told | {"clock": clock}
+    news = {"draw": draw, "said": counts, "have": have, "within": within}
+    return news | {"clock": clock}
 
 
 def _clock(room: Room, name: str, me: str) -> dict[str, float]:
@@ -227,11 +227,11 @@ def _split(room: Room, name: str, step: Step, mine: int | None) -> str:
     for choice, text in enumerate(step.choices):
         marks = ", yours" * (choice == mine) + ", the answer" * (choice == step.answer)
         before = bar(first[choice], "before") if is_again else ""
-        said = f"{words.safe(minus(text))}: <b>{last[choice]}</b>{marks}"
+        sentence = f"{words.safe(minus(text))}: <b>{last[choice]}</b>{marks}"
         if is_again:
-            said = f"{said}, before: {first[choice]}"
+            sentence = f"{sentence}, before: {first[choice]}"
         here = " class=answer" * (choice == step.answer)
-        lines += f"<div{here}><p>{said}</p>{before}{bar(last[choice], 'now')}</div>"
+        lines += f"<div{here}><p>{sentence}</p>{before}{bar(last[choice], 'now')}</div>"
     change = ""
     if is_again and step.answer is not None:
         of = tuple(f"{v[step.answer]} of {v.total()}" for v in (first, last))

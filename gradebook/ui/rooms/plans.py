@@ -123,8 +123,8 @@ def number_of(question: str) -> tuple[int, tuple[Step, ...]]:
 def notes(step: Step) -> list[str]:
     """What a lead may say of the question, and its answer."""
     usual = f"{step.usual} {step.why}"
-    told = {"Usual answer, and why": usual, "The truth": step.truth, "Then": step.do}
-    return [_line(head, text) for head, text in told.items() if text.strip()]
+    texts = {"Usual answer, and why": usual, "The truth": step.truth, "Then": step.do}
+    return [_line(head, text) for head, text in texts.items() if text.strip()]
 
 
 def _line(head: str, text: str) -> str:
