@@ -32,7 +32,8 @@ export class Box {
     this.sheet = html("div", { class: "in-sheet" });
     this.whole.append(this.inside, this.sheet);
     this.hint = html("p", { class: "hint" });
-    this.about = html("b", { class: "about" });
+    // Before the report's sentences, once the numbers are those of another batch.
+    this.abouts = [html("b", { class: "about" }), html("b", { class: "about" })];
     this.numbers = [html("span", { class: "figure" }), html("span", { class: "figure" })];
     this.place = html("b");
     this.report = html("span");
@@ -130,7 +131,8 @@ export class Box {
     set(this.place, { text: `row ${row}${token}` });
     const report = verdict && data.edited ? `report: ${verdict.text.join(" \u2192 ")}` : "";
     set(this.report, { text: report });
-    set(this.about, { text: verdict && data.edited ? "In the report: " : "" });
+    const prefix = verdict && data.edited ? "In the report: " : "";
+    for (const about of this.abouts) set(about, { text: prefix });
   }
 
   /** Both engines' numbers, as text. */
@@ -213,8 +215,8 @@ export class Box {
   verdict(box, { right, said, why, rule }) {
     return this.told(
       box.guess === null ? null : right,
-      [this.about, ...prose(`${this.placed(box)}${said}`)],
-      [html("p", {}, ...prose(why)), ruled(rule)],
+      [this.abouts[0], ...prose(`${this.placed(box)}${said}`)],
+      [html("p", {}, this.abouts[1], ...prose(why)), ruled(rule)],
     );
   }
 
