@@ -300,6 +300,7 @@ def test_thirty_threads_lose_no_vote(rooms):
     assert rooms.read(code).counts == dict.fromkeys("abc", {1: 10})
     assert rooms.read(code).present.total() == 10
     rooms.close(code, "lead")
+    rooms.database.close()
 
 
 def test_an_older_database_is_replaced_and_a_newer_one_is_refused(url, caplog):
