@@ -43,9 +43,8 @@ ALSO = {
 }
 SCENE = {
     "title": "One unfinished answer can make training punish three right ones.",
-    "story": "Row 3 was cut off before it finished; a bonus for length can lift its"
-    " reward above 1. The trainer does not train on it, yet its reward enters the"
-    " group's mean.",
+    "story": "Row 3 was cut off before it finished. The trainer does not train on it,"
+    " yet its reward still enters the group's mean.",
     "task": "Drag that reward below 1, and the policy no longer collapses.",
     "method": "Most of these trainers use GRPO, which compares each answer with the"
     " other answers to its prompt, its group. The curves show a policy that trains with"

@@ -603,7 +603,8 @@ export class Board {
       }
     };
     const { plain, narrow } = this.layout;
-    if (!plain && !narrow && !this.data.lanes) draw(this.handleAxis, "handle");
+    const lane = this.data.lanes || (narrow && this.data.lines);
+    if (!plain && !lane) draw(this.handleAxis, "handle");
     if (!plain && this.causeAxis !== this.handleAxis) draw(this.causeAxis, "cause");
     this.panels.forEach((axis, i) => draw(axis, String(i)));
     this.ruler.sweep();

@@ -148,7 +148,7 @@ export class Head {
         button(look, () => board.bend(span.name)),
       );
     }
-    if (!panel && board.layout.narrow) return; // a lane
+    if (!panel && board.layout.narrow && board.data.lines) return; // a lane
     const numbers = svg("svg", {
       class: "numbers",
       "aria-hidden": "true",
