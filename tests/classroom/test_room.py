@@ -149,6 +149,7 @@ def test_votes_are_counted_as_by_hand(acts):
     for seat in "abc":
         votes = {q: choice for (s, q), choice in made.items() if s == seat}
         assert kept.seat(seat).votes == votes
+    rooms.database.close()
 
 
 def test_no_vote_changes_after_the_reveal_until_it_is_taken_back(rooms, led):
@@ -300,7 +301,6 @@ def test_thirty_threads_lose_no_vote(rooms):
     assert rooms.read(code).counts == dict.fromkeys("abc", {1: 10})
     assert rooms.read(code).present.total() == 10
     rooms.close(code, "lead")
-    rooms.database.close()
 
 
 def test_an_older_database_is_replaced_and_a_newer_one_is_refused(url, caplog):
