@@ -75,6 +75,9 @@ def test_tables_and_transformer_are_told_to_disagree(visit):
     assert "Tables and transformer disagree" in page.text
     page = visit(PAGE, bug="bf16_rewards").click("training-skip")
     assert "disagree" not in page.text and "The tables:" in page.text
+    # 20 points higher here, 1 point higher in the tables.
+    page = visit(PAGE, bug="no_eos_outliers", dose="0.9").click("training-skip")
+    assert "Tables and transformer differ in size" in page.text
 
 
 def test_the_tables_open_at_the_run_of_a_link(visit):

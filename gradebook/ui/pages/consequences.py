@@ -59,6 +59,8 @@ TABLES = (
 )
 ONE = 1
 """A live run is a comparison of its own: nobody chose it among others."""
+FAR = 5
+"""Effects whose sizes have a larger ratio differ in size."""
 LOOK = 0.5
 """Seconds from one look at a run to the next."""
 _mount = st.components.v2.component("gradebook_policies", js=stub("policies"))
@@ -281,15 +283,25 @@ def _explained(mine: Desk) -> None:
 
 def _of_the_tables(mine: Desk, value: float, pair: Pair) -> tuple[str, str]:
     """What the tables found with the slider at this value: a heading, which says
-    whether the transformer disagrees, and the result."""
+    whether the transformer differs, and the result."""
     run, tables = Run(mine.bug, value), mine.study
     effect = _effect_of(run, shipped()[run])
-    effect_here = pair.effect(pair.updates[-1])
-    here = sentences.kind(effect_here, sentences.comparisons())
-    disagree = tables.measure == "success" and effect.kind != here
     setting, updates = tables.slider.in_words(value), tables.report[0]
     text = study.sentence(setting, updates, tables.measured, effect, mine.names[1])
-    return "Tables and transformer disagree:" if disagree else "The tables:", text
+    if tables.measure != "success":
+        return "The tables:", text
+    return _compared(effect, pair.effect(pair.updates[-1])), text
+
+
+def _compared(tables: Effect, transformer: Effect) -> str:
+    """A heading: do both differ in what the bug does to success?"""
+    kind = sentences.kind(transformer, sentences.comparisons())
+    small, large = sorted(abs(each.difference) for each in (tables, transformer))
+    if tables.kind != kind:
+        return "Tables and transformer disagree:"
+    if kind != study.SAME and large > FAR * small:
+        return "Tables and transformer differ in size:"
+    return "The tables:"
 
 
 def _effect_of(run: Run, curves: Curves) -> Effect:
