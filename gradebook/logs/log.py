@@ -17,7 +17,11 @@ from gradebook.logs.explore import what_if
 from gradebook.logs.judging import of_loss
 from gradebook.logs.judging.computation import View
 from gradebook.logs.judging.decide import OFF, Judgement, no_steps
-from gradebook.logs.judging.declaration import declaration_of, setting_of
+from gradebook.logs.judging.declaration import (
+    Declaration,
+    declaration_of,
+    setting_of,
+)
 from gradebook.logs.judging.fit import ruler_of
 from gradebook.logs.judging.judge import each_step, judge
 from gradebook.logs.judging.order import Order, order_of
@@ -78,6 +82,7 @@ def check_log(
         settings = _settings(log.recording, declared or {})
         trusted = log.columns.trusted | _made(log)
         declaration = declaration_of(settings, group_size, trusted)
+        declaration = _with_its_mask(declaration, log)
         read = _read(log, settings)
         if not len(log.table):
             return read
@@ -106,6 +111,16 @@ def check_log(
             )
             return replace(summed, notes=(note, *summed.notes))
     return verdict
+
+
+def _with_its_mask(declaration: Declaration, log: Log) -> Declaration:
+    """The declaration; where it says that lengths decide which rows count, and the
+    log has a mask of tokens and no other flag, the mask is what it means."""
+    role = log.columns.role
+    flags = {"accepted", "rejected"} & role.keys()
+    if "length" not in declaration.counts or "mask" not in role or flags:
+        return declaration
+    return replace(declaration, trusted=declaration.trusted | {"length"})
 
 
 def leads_nowhere(verdict: Verdict) -> bool:

@@ -149,14 +149,32 @@ def _best(
     for size, eps in product(sizes, ways):
         layout_tried = replace(layout, group_size=size, normalized=eps)
         tries += _tried(sample, counts, layout_tried)
-    # Any two rows are on a line, so pairs count only if they explain everything.
-    groups = [each for each in tries if each[2].group_size != 2 or each[0] == 1]
+    # Any two rows are on a line, so pairs count only if they explain everything, and
+    # if their advantages are opposite, as each of TRL's computations makes them.
+    opposite = 2 in sizes and _pairs_are_opposite(sample[counts])
+    groups = [
+        each for each in tries if each[2].group_size != 2 or (each[0] == 1 and opposite)
+    ]
     tries = groups or tries
     sums = [each for each in tries if not each[2].normalized]
-    share, _, best = max(tries, key=lambda scored: scored[:2])
+
+    def merit(each: tuple[float, float, TrlLayout]) -> tuple[float, bool, float]:
+        # Parts of a group are on its line, too: the whole group is the better reason.
+        near, close, layout_tried = each
+        return near, near == 1 and layout_tried.group_size == sizes[0], close
+
+    share, _, best = max(tries, key=merit)
     if share < 1:  # what no weights explain is no normalization of each function
-        share, _, best = max(sums, key=lambda scored: scored[:2])
+        share, _, best = max(sums, key=merit)
     return best, share
+
+
+def _pairs_are_opposite(sample: pd.DataFrame) -> bool:
+    """In each pair of rows by position, the two advantages add up to 0."""
+    advantage = sample["advantage"].to_numpy()
+    group = _groups(_by_place(sample, 2))
+    room = NEAR * (1 + np.bincount(group, np.abs(advantage)))
+    return bool((np.abs(np.bincount(group, advantage)) <= room).all())
 
 
 def _notes(

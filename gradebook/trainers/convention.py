@@ -21,7 +21,14 @@ from gradebook.logs.judging.computation import Computation, View, plainness
 from gradebook.logs.judging.declaration import Declaration
 from gradebook.logs.judging.fit import WRITTEN, Numbers, Ruler, distance
 from gradebook.logs.judging.gather import search
-from gradebook.logs.judging.left_over import LeftOver, left_over
+from gradebook.logs.judging.left_over import (
+    CLAMP,
+    FLOOR,
+    PIECES,
+    ZEROED,
+    LeftOver,
+    left_over,
+)
 from gradebook.logs.judging.numbers import compute, fit
 from gradebook.logs.logged_steps import LoggedSteps, to_logged
 from gradebook.trainers.child import Answer, flat
@@ -73,6 +80,7 @@ def with_own_eps(
     small = spread <= np.quantile(spread, 0.25)
     for eps, place in (
         (float(np.median((divisor - spread)[small])), "after"),
+        (float(np.median((divisor**2 - spread**2)[small])), "inside"),
         (float(np.median(divisor[small])), "least"),
     ):
         each = replace(computation, eps=float(f"{eps:.4g}"), eps_at=place)
@@ -88,9 +96,11 @@ def _misses(ruler: Ruler, computed: Numbers) -> bool:
 
 
 def left_over_of(answers: Sequence[Answer]) -> tuple[LeftOver, ...]:
-    """What is left over of the answers that no known computation gives."""
+    """What is left over of the answers that no known computation gives. Lengths and a
+    KL are not asked about: a function of rewards has none."""
     whole = [a for a in answers if a.is_whole]
-    return left_over(Ruler(as_steps(*whole))) if whole else ()
+    found = left_over(Ruler(as_steps(*whole))) if whole else ()
+    return tuple(each for each in found if each.kind in (PIECES, CLAMP, FLOOR, ZEROED))
 
 
 @lru_cache(256)

@@ -25,6 +25,7 @@ from gradebook.core.tolerance import LEAST_SIZE, OF_LAWS
 from gradebook.core.vocabulary import SCALES, STEP
 from gradebook.logs.judging.computation import Computation
 from gradebook.logs.judging.declaration import declaration_of
+from gradebook.logs.judging.left_over import CLAMP
 from gradebook.logs.judging.sentences import left_over_words
 from gradebook.trainers import convention
 from gradebook.trainers.batches import BATCHES, LAW_BATCHES
@@ -191,8 +192,12 @@ def examine(
     elif opposite := () if first else convention.turned(answers):
         settings = convention.settings_of(opposite[0])
         rest = f"With the opposite sign, that is {_titled(opposite[0])}."
+    others = () if first or rest else convention.left_over_of(answers)
+    rest = rest or " ".join(map(left_over_words, others))
     designed = {law: law_check.convention(law, settings) for law in LAWS}
     designed["rising"] = ""  # whatever turns an order is shown
+    if others and others[0].kind == CLAMP:
+        designed |= dict.fromkeys(("zero_sum", "scale"), "the clamp")
     if not first and not rest:
         designed["scale"] = UNKNOWN
     for_laws = [batches[name] for name in law_batches]

@@ -1,9 +1,10 @@
-"""TRL: a mixin for `GRPOTrainer` that records and guards its training, as
-README.md shows.
+"""TRL: a mixin for `GRPOTrainer` and `RLOOTrainer` that records and guards their
+training, as README.md shows.
 
-Tested with TRL 1.16.0. It overrides two methods of the trainer:
-`_calculate_rewards`, whose answer holds the rewards of all processes, and
-`_generate_and_score_completions`, whose answer holds the advantages.
+Tested with TRL 1.16.0. It overrides three methods of the trainer:
+`_calculate_rewards`, whose answer holds the rewards of all processes;
+`_get_per_token_logps_and_entropies`, whose answers hold what RLOO's KL is computed
+from; and `_generate_and_score_completions`, whose answer holds the advantages.
 """
 
 import os
@@ -22,8 +23,10 @@ SCALES = {"group": "group_std", "batch": "batch_std", "none": "none"}
 
 
 def declared(args: Any) -> dict[str, Any]:
-    """How a trainer with this `GRPOConfig` computes advantages. Raises
+    """How a trainer with this `GRPOConfig` or `RLOOConfig` computes advantages. Raises
     GradebookError for a configuration that gradebook.Settings cannot say."""
+    if hasattr(args, "normalize_advantages"):
+        return _declared_rloo(args)
     way = getattr(args, "multi_objective_aggregation", "sum_then_normalize")
     if way != "sum_then_normalize":
         raise refuse("sum_then_normalize", way, "multi_objective_aggregation")
@@ -36,8 +39,18 @@ def declared(args: Any) -> dict[str, Any]:
     }
 
 
+def _declared_rloo(args: Any) -> dict[str, Any]:
+    """The same for an `RLOOConfig`. `normalize_advantages` divides by the deviation of
+    the batch's advantages; their mean, which it takes off first, is 0."""
+    settings = {"baseline": "leave_one_out", "scale": "none", "mask_no_eos": False}
+    if args.normalize_advantages:
+        settings |= {"scale": "advantage_std", "ddof": 1, "eps": 1e-4}
+    return settings
+
+
 class Watched:
-    """A mixin for `trl.GRPOTrainer`, which must follow it in the list of bases.
+    """A mixin for `trl.GRPOTrainer` or `trl.RLOOTrainer`, which must follow it in the
+    list of bases.
 
     Each generation is one step, recorded and judged once, in training and
     not in evaluation. The main process handles the rows of all processes.
@@ -45,6 +58,7 @@ class Watched:
 
     _watching: Sequence[Recorder | Guard] = ()
     _rewards: Tensor | None = None
+    _token_logps: Sequence[Tensor] = ()
     _generations = (-1, 0)
 
     def watch(
@@ -68,8 +82,15 @@ class Watched:
         self._rewards = super()._calculate_rewards(*args, **more)  # type: ignore[misc]
         return self._rewards
 
+    def _get_per_token_logps_and_entropies(self: Any, *args: Any, **more: Any) -> Any:
+        answer = super()._get_per_token_logps_and_entropies(*args, **more)  # type: ignore[misc]
+        if not torch.is_grad_enabled():  # scores a generation, and trains nothing
+            self._token_logps = (*self._token_logps, answer[0])
+        return answer
+
     def _generate_and_score_completions(self: Any, inputs: Any) -> Any:
         training = self.model.training
+        self._token_logps = ()
         output = super()._generate_and_score_completions(inputs)  # type: ignore[misc]
         if training and self._watching:
             rows, step = self.generated_rows(output), self._step_number()
@@ -87,9 +108,7 @@ class Watched:
         eos = torch.isin(output["completion_ids"], ends).any(-1)
         process = torch.full_like(mask[:, 0], self.accelerator.process_index)
         gather = self.accelerator.gather
-        weights = self.reward_weights.to(self._rewards.device)
-        total = (self._rewards * weights).nansum(-1)
-        total[self._rewards.isnan().all(-1)] = torch.nan
+        total = self._normalized_rewards(output)
         rows = torch.arange(len(total))
         return {
             "prompt": rows // self.num_generations,
@@ -99,6 +118,22 @@ class Watched:
             "eos": gather(eos.int()),
             "rank": gather(process),
         }
+
+    def _normalized_rewards(self: Any, output: Any) -> Tensor:
+        """The reward that is normalized, of all processes, [R]: the functions' weighted
+        sum, NaN where none gave a reward. RLOO clips it and takes its KL off."""
+        weights = self.reward_weights.to(self._rewards.device)
+        total = (self._rewards * weights).nansum(-1)
+        total[self._rewards.isnan().all(-1)] = torch.nan
+        if not hasattr(self.args, "normalize_advantages"):
+            return total
+        if self.args.reward_clip_range:
+            total = total.clamp(*self.args.reward_clip_range)
+        if self.args.beta:
+            policy, reference = self._token_logps
+            kl = ((policy - reference) * output["completion_mask"]).sum(-1)
+            total = total - self.args.beta * self.accelerator.gather(kl)
+        return total
 
     def _step_number(self: Any) -> int:
         """The optimizer's step in which the rows were generated; if one step generates

@@ -1,9 +1,13 @@
-"""Small advantages are no proof of a computation: whatever lies below the largest
-rounding of scores once counted as GRPO of clipped rewards."""
+"""What aimed attacks found: small advantages are no proof of a computation, a declared
+mask is the mask, copies that vote are asked about, and a least deviation, or a tail of
+strides, is one of the known ways."""
 
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
+from asking import verdict_on
 
 from gradebook.logs.log import check_log
 
@@ -17,3 +21,115 @@ def test_small_advantages_are_no_known_computation_and_no_bug(log, declared):
     verdict = check_log([log], declared=declared)
     assert (verdict.exit_code, verdict.verdict) == (2, "none fits")
     assert not verdict.bug
+
+
+def a_log(steps=6, prompts=3, size=4, seed=0):
+    """Rows of equal groups with rewards that differ."""
+    chance = np.random.default_rng(seed)
+    group = np.repeat(np.arange(steps * prompts), size)
+    frame = pd.DataFrame({"step": group // prompts, "uid": group})
+    return frame.assign(reward=chance.normal(size=len(frame)).round(3))
+
+
+def grpo(frame, reward=None, least=0.0, by=("uid",)):
+    """The reward less its group's mean, over the group's deviation + 1e-6, or over a
+    least deviation."""
+    reward = frame["reward"] if reward is None else reward
+    of = reward.groupby([frame[name] for name in by])
+    deviation = of.transform("std")
+    divisor = np.maximum(deviation, least) if least else deviation + 1e-6
+    return (reward - of.transform("mean")) / divisor
+
+
+def with_copies(frame):
+    """The frame, its last step filled with two copies of the step's first row."""
+    last = frame[frame["step"] == frame["step"].max()]
+    return pd.concat([frame, last.iloc[[0, 0]]], ignore_index=True)
+
+
+def test_copies_that_fill_a_step_and_vote_are_asked_about():
+    frame = with_copies(a_log())
+    voting = verdict_on(frame.assign(advantage=grpo(frame)))
+    assert (voting.exit_code, voting.verdict, voting.bug) == (2, "asks", "")
+    assert "2 rows" in voting.sentence and "repeat" in voting.sentence
+
+
+def test_copies_without_a_vote_match_the_computation():
+    frame = a_log()
+    frame = with_copies(frame.assign(advantage=grpo(frame)))
+    verdict = verdict_on(frame)
+    assert (verdict.exit_code, verdict.estimator) == (0, "grpo")
+
+
+@pytest.mark.parametrize("least", [0.6, 0.85])
+def test_a_least_deviation_is_a_computation_of_its_own(least):
+    frame = a_log(steps=10)
+    verdict = verdict_on(frame.assign(advantage=grpo(frame, least=least)))
+    assert (verdict.exit_code, verdict.estimator) == (0, "grpo")
+    assert f"eps {least:g} as the least" in verdict.convention
+
+
+MASKS = ([1, 1, 1], [1, 1, 1], [0, 0, 0], [1, 1, 1])
+"""A mask of tokens for each row of a prompt; the third is masked whole."""
+
+
+def masked(votes):
+    """Dr. GRPO of prompts whose third row the loss masks, with or without its vote."""
+    frame = a_log()
+    frame["loss_mask"] = [list(mask) for mask in MASKS] * (len(frame) // 4)
+    counts = np.array([any(mask) for mask in frame["loss_mask"]])
+    reward = frame["reward"].where(counts | votes)
+    mean = reward.groupby(frame["uid"]).transform("mean")
+    away = frame["reward"] - mean
+    return frame.assign(advantage=away if votes else away.where(counts, 0.0))
+
+
+@pytest.mark.parametrize(
+    "votes, declared, code",
+    [
+        (True, {}, 2),
+        (True, {"counts": "length"}, 1),
+        (True, {"estimator": "dr_grpo", "counts": "length"}, 1),
+        (False, {"estimator": "dr_grpo", "counts": "length"}, 0),
+    ],
+)
+def test_a_declared_mask_is_the_mask_that_the_log_has(votes, declared, code):
+    verdict = verdict_on(masked(votes), declared=declared)
+    assert (verdict.exit_code, verdict.bug) == (code, "rejected_rows" if votes else "")
+
+
+@pytest.mark.parametrize("divides", [False, True])
+def test_strides_whose_last_piece_is_one_row_are_found(divides):
+    frame = a_log(steps=6, prompts=4, size=4).drop(index=[5, 18, 19, 37, 50, 51, 52])
+    frame = frame.reset_index(drop=True)
+    rows = frame.groupby("step").cumcount()
+    piece = frame.assign(piece=rows // 4)
+    sizes = piece.groupby(["step", "piece"]).size()
+    assert 1 in set(sizes)
+    of = piece.groupby(["step", "piece"])["reward"]
+    away = piece["reward"] - of.transform("mean")
+    a = away / (of.transform("std").fillna(0) + 1e-6) if divides else away
+    verdict = verdict_on(frame.assign(advantage=a))
+    assert (verdict.exit_code, verdict.bug) == (1, "partial_groups")
+
+
+def test_a_rows_missing_score_does_not_halve_trls_groups():
+    chance = np.random.default_rng(3)
+    prompts = [f"What is {n}+1?" for n in range(24) for _ in range(8)]
+    frame = pd.DataFrame({"prompt": prompts, "completion": "x"})
+    frame.insert(0, "step", np.arange(len(frame)) // 48)
+    score = pd.Series(chance.normal(size=len(frame)))
+    score[chance.random(len(frame)) < 0.15] = np.nan
+    voted = grpo(frame, score.fillna(0.0), by=("prompt",))
+    verdict = verdict_on(frame.assign(acc=score, advantage=voted.round(4)))
+    assert "groups are 8 rows each, by position" in verdict.notes
+    assert (verdict.exit_code, verdict.bug) == (2, "unscored_rows")
+
+
+def test_what_is_left_over_is_looked_for_with_rows_that_the_log_leaves_out_too():
+    frame = a_log(steps=10, size=6)
+    bounded = np.clip(grpo(frame), -1, 1)
+    frame = frame.assign(advantage=bounded, accepted=frame.index % 5 > 0)
+    verdict = verdict_on(frame)
+    assert (verdict.exit_code, verdict.left_over) == (2, "clamp")
+    assert "marks as left out" in verdict.near

@@ -68,6 +68,32 @@ def floored(groups):
     ]
 
 
+def own_eps(groups):
+    """GRPO with an eps of 0.003."""
+    return [
+        [(r - statistics.fmean(g)) / (deviation(g) + 0.003) for r in g] for g in groups
+    ]
+
+
+def own_eps_inside(groups):
+    """GRPO with an eps of 0.003 inside the root."""
+    return [
+        [(r - statistics.fmean(g)) / (deviation(g) ** 2 + 0.003) ** 0.5 for r in g]
+        for g in groups
+    ]
+
+
+def clamped(groups):
+    """GRPO within a bound of 1."""
+    return [
+        [
+            max(-1.0, min(1.0, (r - statistics.fmean(g)) / (deviation(g) + 1e-6)))
+            for r in g
+        ]
+        for g in groups
+    ]
+
+
 def deviation(group):
     return statistics.stdev(group) if len(group) > 1 else 0.0
 

@@ -98,6 +98,25 @@ def test_a_floor_is_no_grpo_without_eps():
     assert judged.computes == "GRPO (ddof 1, eps 0.05 as the least)"
 
 
+@pytest.mark.parametrize(
+    "function, computes",
+    [
+        (advantages.own_eps, "GRPO (ddof 1, eps 0.003)"),
+        (advantages.own_eps_inside, "GRPO (ddof 1, eps 0.003 inside the root)"),
+    ],
+)
+def test_an_eps_of_ones_own_is_no_bug(function, computes):
+    judged = gradebook.probe(function)
+    assert (judged.computes, judged.bugs, judged.exit_code) == (computes, {}, 0)
+
+
+def test_a_clamp_is_said_as_a_clamp():
+    judged = gradebook.probe(advantages.clamped)
+    assert (judged.computes, judged.exit_code) == ("", 2)
+    assert "at a bound of ±1 that they would pass" in judged.left_over
+    assert judged.laws["zero_sum"] == judged.laws["scale"] == "by convention"
+
+
 def test_a_slipped_sign_keeps_the_law_of_scale_and_breaks_the_order():
     judged = gradebook.probe(advantages.turned)
     assert (

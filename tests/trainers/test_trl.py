@@ -1,4 +1,4 @@
-"""TRL's GRPOTrainer trains a tiny random model with recorder and guard.
+"""TRL's GRPOTrainer and RLOOTrainer train a tiny random model with recorder and guard.
 
 Runs in the virtual environment of trl.txt; .ci/run makes it.
 """
@@ -74,8 +74,8 @@ def unsure(completions, **_):
     ]
 
 
-class Logging(trl.GRPOTrainer):
-    """The trainer, with what TRL logs of each training generation."""
+class Logs:
+    """What TRL logs of each training generation."""
 
     def _generate_and_score_completions(self, inputs):
         training = self.model.training
@@ -85,6 +85,10 @@ class Logging(trl.GRPOTrainer):
             logged = list(self._logs["advantages"])[-rows:]
             self.__dict__.setdefault("logged", []).append(logged)
         return output
+
+
+class Logging(Logs, trl.GRPOTrainer):
+    pass
 
 
 class Faulty(Logging):
@@ -97,11 +101,15 @@ class Faulty(Logging):
 
 
 class Trainer(Watched, Logging):
-    pass
+    config = trl.GRPOConfig
+
+
+class RlooTrainer(Watched, Logs, trl.RLOOTrainer):
+    config = trl.RLOOConfig
 
 
 class FaultyTrainer(Watched, Faulty):
-    pass
+    config = trl.GRPOConfig
 
 
 def trainer(folder, functions=(sixes, brevity), kind=Trainer, **changed):
@@ -119,8 +127,11 @@ def trainer(folder, functions=(sixes, brevity), kind=Trainer, **changed):
         "save_strategy": "no",
         "seed": 1,
     }
-    args = trl.GRPOConfig(output_dir=str(folder), **(settings | changed))
+    args = kind.config(output_dir=str(folder), **(settings | changed))
     model, tokenizer = model_and_tokenizer()
+    if kind is RlooTrainer:  # its reference model is loaded from a folder
+        model.save_pretrained(folder / "model")
+        model = GPT2LMHeadModel.from_pretrained(folder / "model")
     rows = Dataset.from_dict({"prompt": PROMPTS * 4})
     return kind(
         model=model,
@@ -180,6 +191,37 @@ def test_the_files_that_trl_writes_hold_the_same_rows(tmp_path):
     words = [len(text.split()) for text in written["completion"]]
     # A completion that ends early has one token more, [EOS].
     assert all(length >= count for length, count in zip(rows["length"].tolist(), words))
+    asked = declared(one.args)
+    of_run = check_log([tmp_path / "run"], declared=asked)
+    of_trl = check_log([tmp_path / "trl"], declared=asked)
+    assert of_run.exit_code == of_trl.exit_code == 0
+    assert of_run.verdict == of_trl.verdict == "correct"
+    assert of_run.estimator == of_trl.estimator == "grpo"
+    assert of_run.steps_judged == of_trl.steps_judged == 3
+
+
+@pytest.mark.parametrize(
+    "changed, estimator",
+    [
+        ({}, "rloo"),  # TRL's own beta, 0.05
+        ({"beta": 0.0, "normalize_advantages": True}, "leave_one_out/advantage_std"),
+        ({"beta": 2.0, "reward_clip_range": (0.2, 1.0)}, "rloo"),
+    ],
+    ids=str,
+)
+def test_rloo_is_recorded_with_the_reward_that_it_compares(
+    tmp_path, changed, estimator
+):
+    one = trainer(tmp_path / "trl", kind=RlooTrainer, learning_rate=0.02, **changed)
+    one.watch(tmp_path / "run", guard="raise", strict=True)
+    one.train()
+    rows = recorded(tmp_path / "run")
+    steps = [list(part) for _, part in rows.groupby("step")["advantage"]]
+    assert steps == one.logged
+    verdict = check_log([tmp_path / "run"])
+    assert (verdict.exit_code, verdict.verdict) == (0, "correct"), verdict.sentence
+    assert estimator in (verdict.estimator, *verdict.ties)
+    assert verdict.declared == declared(one.args)
 
 
 def test_the_rows_of_two_processes_are_recorded_together(tmp_path):

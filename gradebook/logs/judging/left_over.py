@@ -16,7 +16,7 @@ from gradebook.core.batch import codes
 from gradebook.core.tolerance import EXACT, SCORES
 from gradebook.logs.judging.computation import DRAW, Computation, View
 from gradebook.logs.judging.fit import Numbers, Ruler, distance
-from gradebook.logs.judging.space import Runs
+from gradebook.logs.judging.space import Runs, viewed
 from gradebook.logs.logged_steps import LoggedSteps
 from gradebook.logs.weights import solved
 
@@ -45,6 +45,7 @@ class LeftOver:
     computation  what fits, or fits the other rows
     number       rows of a piece; the bound; the least deviation; the weight of a token
     rows         how many rows it is about, of so many rows that were looked at
+    all_count    it fits only if rows count that the log marks as left out
     """
 
     kind: str
@@ -52,17 +53,22 @@ class LeftOver:
     number: float = 0.0
     rows: int = 0
     of: int = 0
+    all_count: bool = False
 
 
 def left_over(ruler: Ruler) -> tuple[LeftOver, ...]:
     """What the log shows; () where it shows nothing. Of the kinds the first that the
     numbers show."""
-    steps = ruler.steps
-    part = ruler.of_steps(sampled(steps))
+    part = ruler.of_steps(sampled(ruler.steps))
     for look in KINDS:
-        found = look(part)
-        if found is not None:
+        if found := look(part):
             return (found,)
+    if Runs(part.steps).counted.all():
+        return ()
+    every = replace(part.steps, batch=viewed(part.steps, View(all_rows=True)))
+    for look in KINDS:
+        if found := look(replace(part, steps=every)):
+            return (replace(found, all_count=True),)
     return ()
 
 
@@ -194,9 +200,8 @@ def clamp(ruler: Ruler) -> LeftOver | None:
         bound: np.abs(logged - bound) <= 1e-6 * (1 + abs(bound))
         for bound in (logged.max(), logged.min())
     }
-    at = {bound: rows for bound, rows in at.items() if rows.sum() >= FEWEST}
-    if not at:
-        return None
+    if abs(sum(at)) > 1e-6 * max(map(abs, at)):  # they are not the two of one clamp
+        at = {bound: rows for bound, rows in at.items() if rows.sum() >= FEWEST}
     for c in plain(steps):
         computed = numbers_of(steps, c)
         fits = near(ruler, computed)
@@ -232,10 +237,10 @@ def floor(ruler: Ruler) -> LeftOver | None:
         if (np.abs(logged) <= EXACT).all():
             least = float(spread[kept].min())
             return LeftOver(ZEROED, c, least, int(rows.sum()), steps.rows)
-        tells = np.abs(logged) > 1e-3 * np.abs(logged).max()
-        divisor = away[tells] / logged[tells]
-        if np.ptp(divisor) <= 1e-3 * abs(float(np.median(divisor))):
-            least = float(np.median(divisor))
+        # All these rows are divided by one number, up to their rounding.
+        least = float(away @ away / (away @ logged)) if away @ logged > 0 else 0.0
+        room = (ruler.base + ruler.written)[rows] + SCORES * np.abs(logged)
+        if least > 0 and (np.abs(away / least - logged) <= room).all():
             return LeftOver(FLOOR, c, least, int(rows.sum()), steps.rows)
     return None
 

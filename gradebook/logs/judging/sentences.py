@@ -457,9 +457,12 @@ LEFT_OVER = {
 
 def left_over_words(found: LeftOver) -> str:
     """What is left over, in sentences."""
-    return LEFT_OVER[found.kind].format(
+    sentence = LEFT_OVER[found.kind].format(
         title=found.computation.title, number=found.number, rows=found.rows
     )
+    if found.all_count:
+        sentence += " The rows that the log marks as left out count in these numbers."
+    return sentence
 
 
 def near_words(near: NearMiss | None) -> str:

@@ -222,6 +222,9 @@ def solved(
     smallest = places[: max(8, len(places) // 4)]
     if eps := _agreed(divisor[smallest] - spread[smallest], spread[smallest]):
         yield replace(computation, eps=eps, eps_at="after")
+    square = divisor[smallest] ** 2 - spread[smallest] ** 2
+    if eps := _agreed(square, spread[smallest]):
+        yield replace(computation, eps=eps, eps_at="inside")
     # A divisor that no deviation exceeds is a constant, and no floor.
     is_spread = usable & (np.abs(divisor - spread) <= BASE * spread)
     lifted = places[divisor[places] > (1 + SOLVED) * spread[places]]

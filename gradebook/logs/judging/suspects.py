@@ -207,10 +207,14 @@ def _with_tails(suspect: Suspect, steps: LoggedSteps) -> Iterator[Suspect]:
     trainers give the rows past the last full stride."""
     yield suspect
     stride = suspect.group_size or int(steps.groups.size.max())
-    if not suspect.cuts_by_place or not (steps.batch.step_rows % stride).any():
+    over = steps.batch.step_rows % stride
+    if not suspect.cuts_by_place or not over.any():
         return
     for tail in TAILS[1:]:
         yield replace(suspect, tail=tail)
+    if (over == 1).any():  # one row, whose own mean is itself
+        alone = replace(suspect.settings, lone_row="zero")
+        yield replace(suspect, tail=OWN, settings=alone)
 
 
 def can_show(record: Bug, has: frozenset[str]) -> bool:
