@@ -82,6 +82,9 @@ manifest_scanner.scan_component_manifests = cache(
     manifest_scanner.scan_component_manifests
 )
 
+POINTS = re.compile(r'<span class="gb-point"[^>]*>(.*?)</span>', re.DOTALL)
+"""A text that points at rows of the board, and what it says."""
+
 
 class Visit:
     """One visitor's session. Every run fails where the page shows a
@@ -270,7 +273,8 @@ class Visit:
             found += [data["summary"], data.get("formula", "")]
         found += [data["said"] for data in self.sent("room_news")]
         found += self.sent("markup")
-        return "\n".join(found).replace("\\", "")
+        text = "\n".join(found).replace("\\", "")
+        return POINTS.sub(r"\1", text)
 
     @property
     def stale(self):

@@ -288,7 +288,7 @@ def test_their_numbers_are_those_of_a_hand(told):
 def test_a_faulty_baseline_is_not_explained_by_the_setting(told):
     first, baseline, *_ = told["distinct_mean"]["formula"]
     assert first == "(1.000 − 0.500) / 0.500 = +1.000"
-    assert "give 0.750" in baseline and "mean of" not in baseline
+    assert "correct for this setting: 0.750" in baseline and "mean of" not in baseline
 
 
 def test_what_is_taken_home_is_of_the_new_bug(told):

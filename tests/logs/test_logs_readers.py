@@ -129,7 +129,7 @@ def test_a_broken_row_without_steps_costs_the_prompts_beside_it():
 def test_a_log_of_which_nothing_is_left_says_why():
     found = check_log([of("prompt,reward,advantage\nA,1,0.7\nA,oops\nB,0,0\nB,1,0")])
     assert found.verdict == "cannot tell" and found.steps_judged == 0
-    assert "Rows that cannot be read" in found.sentence
+    assert "If a row cannot be read, its whole step is left out" in found.sentence
 
 
 def test_empty_cells_are_read_alike():

@@ -136,7 +136,8 @@ def test_colour_and_tick_come_with_the_answer(page):
         assert "◇ Not what was declared" in page.text
         page.put("check-estimator", "I don't know")
         assert "✓" not in page.text
-        assert "The advantages match GRPO (ddof 1, eps 0.0001), if that is" in page.text
+        assert "The advantages match GRPO (ddof 1, eps 0.0001)." in page.text
+        assert "If you configured that, nothing is wrong." in page.text
     finally:
         page.put("check-estimator", None)
 

@@ -29,7 +29,7 @@ def reading(scenario: Scenario) -> None:
     answers = keys.READ.get()
     st.markdown(words.titled("Find it in code", words.plain(exercise.question)))
     head, tail = exercise.code.split(PLACE)
-    gap = "…  # which line?"
+    gap = "…  ← which line?"
     st.code(f"{head}{gap}{tail}".strip("\n"), language="python")
     chosen = answers.get(bug)
     for number, line in enumerate(exercise.lines):
