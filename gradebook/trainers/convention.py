@@ -30,6 +30,7 @@ from gradebook.logs.judging.left_over import (
     left_over,
 )
 from gradebook.logs.judging.numbers import compute, fit
+from gradebook.logs.judging.space import EPS_PLACES
 from gradebook.logs.logged_steps import LoggedSteps, to_logged
 from gradebook.trainers.child import Answer, flat
 
@@ -116,7 +117,8 @@ def _computations(pairs: str) -> tuple[Computation, ...]:
         # leave-one-out: of equally plain computations, choose the mean.
         order = [*BASELINES].index(c.baseline)
         off = float(found.computations[c].residual.max())
-        return plainness(c), order, off
+        # An eps that was solved is a free number: a usual one goes before it.
+        return (c.eps, c.eps_at) not in EPS_PLACES, plainness(c), order, off
 
     return tuple(sorted(fitting, key=merit))
 

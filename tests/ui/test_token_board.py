@@ -7,7 +7,7 @@ import pytest
 
 from gradebook.analysis.comparison import compare
 from gradebook.analysis.token_formula import factors, worked_token
-from gradebook.bugs import swap
+from gradebook.bugs import BUGS, swap
 from gradebook.cases.edits import set_tokens
 from gradebook.cases.link import decode, encode
 from gradebook.cases.scenario import load, names
@@ -98,7 +98,8 @@ def test_the_lines_stand_when_the_answer_comes(name):
     before, after = lesson(Draft(load(name)), Progress()), revealed(name)
     for key in ("lines", "tokenNames", "masked", "handles"):
         assert before[key] == after[key]
-    assert before.get("causeAxis") == after.get("causeAxis")
+    if name in BUGS:  # a variant's faulty return may lie outside the axis
+        assert before.get("causeAxis") == after.get("causeAxis")
     verdict = after["box"]["verdict"]["values"]
     row, token = after["box"]["row"], after["box"]["token"]
     place = [[n[0], n[1]] for n in after["lines"]].index([row, token])
