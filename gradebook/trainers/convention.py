@@ -118,7 +118,8 @@ def _computations(pairs: str) -> tuple[Computation, ...]:
         order = [*BASELINES].index(c.baseline)
         off = float(found.computations[c].residual.max())
         # An eps that was solved is a free number: a usual one goes before it.
-        return (c.eps, c.eps_at) not in EPS_PLACES, plainness(c), order, off
+        is_solved = (c.eps, c.eps_at) not in EPS_PLACES
+        return is_solved, plainness(c), order, off
 
     return tuple(sorted(fitting, key=merit))
 
@@ -284,20 +285,27 @@ def bugs_of(computation: Computation, answers: Sequence[Answer]) -> list[str]:
     steps = as_steps(*answers)
     rounding = [r for r in map(bug, BUGS) if _takes_part(r, computation)]
     shown = [r for r in rounding if _is_shown(r, computation, answers)]
-    lost = np.zeros(steps.rows, dtype=bool)
+    lost = may_be_lost = np.zeros(steps.rows, dtype=bool)
     for record in rounding:
         alone = _unexplained(record, steps)
-        lost |= alone if record in shown else alone & _within_rounding(steps)
-    ruler = Ruler(steps, ignored=lost)
+        may_be_lost = may_be_lost | alone
+        lost = lost | (alone if record in shown else alone & _within_rounding(steps))
     settings = settings_of(computation)
+
+    def explains(candidate: suspects.Candidate) -> bool:
+        """It gives all rows, but for what float32 lost before it divided."""
+        computed = compute(steps, candidate)
+        rounded = may_be_lost & _within_rounding(steps, computed.scale)
+        ruler = Ruler(steps, ignored=lost | rounded)
+        return bool(ruler.fit(computed).good.all())
+
     # The bugs are tried with these lone rows, so the correct engine is, too.
     correct = (computation, replace(computation, lone_row=settings.lone_row))
-    if any(fit(ruler, twin).good.all() for twin in correct):
+    if any(map(explains, correct)):
         return [record.name for record in shown]
     # A batch of the probe holds rewards by prompt, and what is missing of them.
     bare = replace(steps, has=frozenset({"prompt", "reward", "scored"}))
-    tried = suspects.suspects(bare, (settings,))
-    explain = [s.bug for s in tried if fit(ruler, s).good.all()]
+    explain = [s.bug for s in suspects.suspects(bare, (settings,)) if explains(s)]
     return list(dict.fromkeys((*explain, *(record.name for record in shown))))
 
 
@@ -336,7 +344,10 @@ def _columns(steps: LoggedSteps) -> "pd.DataFrame":
     return pd.DataFrame({name: getattr(steps, name) for name in names})
 
 
-def _within_rounding(steps: LoggedSteps) -> np.ndarray:
-    """bool [R]: the advantage is 0 up to what float32 rewards lose."""
-    rounding = Ruler(steps).base + OF_LAWS * np.abs(steps.reward)
-    return np.abs(steps.advantage) <= rounding
+def _within_rounding(steps: LoggedSteps, scale: float | np.ndarray = 1.0) -> np.ndarray:
+    """bool [R]: the advantage is 0 up to what float32 rewards lose, divided by a scale
+    [R]. A larger one than FITS_ALL is no rounding, however small the scale is."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        divided = np.minimum(OF_LAWS * np.abs(steps.reward) / scale, FITS_ALL)
+    rounding = np.maximum(OF_LAWS * np.abs(steps.reward), np.nan_to_num(divided))
+    return np.abs(steps.advantage) <= Ruler(steps).base + rounding
