@@ -130,6 +130,15 @@ def test_curves_are_no_rows_and_tell_what_they_can(folder, trainer, tells):
     assert "To check the advantages" in verdict.sentence
 
 
+def test_a_largest_advantage_with_two_explanations_tells_nothing(tmp_path):
+    """1.5 is 3/√4, and 1 less the mean of 1 -1 -1 -1."""
+    (file,) = (FOLDER / "curves" / "verl-file-logger").rglob("*.jsonl")
+    lines = file.read_text("utf-8").replace("2.474866867065429", "1.5")
+    (tmp_path / file.name).write_text(lines.replace("1.6201", "1.4"), "utf-8")
+    curves = check_log([tmp_path]).log.curves
+    assert (curves.trainer, [*curves.tell]) == ("verl", [])
+
+
 def test_rows_with_a_loss_are_no_curves():
     assert as_curves(["step", "loss", "reward", "reward_std"])
     assert not as_curves(["step", "prompt", "loss", "kl", "reward", "advantage"])

@@ -155,7 +155,7 @@ def _largest(numbers: pd.DataFrame) -> list[str]:
 
 def _one_success(largest: float) -> str:
     """The group in which one success among equal failures has this advantage, in
-    words; "" where none has, or several have."""
+    words; "" if none has, or several have, or an undivided one could be it."""
     found = {}
     for size in range(3, LARGEST_GROUP + 1):
         mean = 1 / size
@@ -165,13 +165,20 @@ def _one_success(largest: float) -> str:
                 value = (1 - mean) / (deviation + eps)
                 if abs(value - largest) <= CLOSE * largest:
                     found[size, ddof] = eps
-    if len(found) != 1:
+    if len(found) != 1 or _is_undivided(largest):
         return ""
     ((size, ddof),) = found
     root = f"{size - 1}/√{size}" if ddof else f"√{size - 1}"
     return (
         f"{root}: one success in a group of {size}, over a deviation with ddof {ddof}"
     )
+
+
+def _is_undivided(largest: float) -> bool:
+    """Rewards of 1 and -1 give it without a division: in groups of 4 one success has
+    1.5, which is also 3/√4."""
+    sizes = np.arange(3, LARGEST_GROUP + 1)
+    return bool((np.abs(2 - 2 / sizes - largest) <= CLOSE * largest).any())
 
 
 def _deviations(numbers: pd.DataFrame) -> list[str]:
