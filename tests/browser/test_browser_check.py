@@ -37,6 +37,7 @@ def test_a_dropped_log_is_judged_and_its_step_opens_on_the_bugs_page(visitor):
     weights = page.get_by_label("Weights of the reward functions, between commas")
     weights.fill("1, 0.5")
     weights.press("Enter")
+    expect(card).to_contain_text("match GRPO (ddof 1, eps 0.0001).", timeout=JUDGED)
     expect(card).to_contain_text("If you configured that", timeout=JUDGED)
     visitor.settled()
     with page.expect_download() as waiting:
