@@ -25,7 +25,7 @@ SCALES = {"group": "group_std", "batch": "batch_std", "none": "none"}
 def declared(args: Any) -> dict[str, Any]:
     """How a trainer with this `GRPOConfig` or `RLOOConfig` computes advantages. Raises
     GradebookError for a configuration that gradebook.Settings cannot say."""
-    if hasattr(args, "normalize_advantages"):
+    if _is_rloo(args):
         return _declared_rloo(args)
     way = getattr(args, "multi_objective_aggregation", "sum_then_normalize")
     if way != "sum_then_normalize":
@@ -37,6 +37,11 @@ def declared(args: Any) -> dict[str, Any]:
         "eps": 1e-4,  # what TRL adds to a standard deviation
         "mask_no_eos": False,
     }
+
+
+def _is_rloo(args: Any) -> bool:
+    """`RLOOConfig` has this option, and `GRPOConfig` has not (TRL 1.16.0)."""
+    return hasattr(args, "normalize_advantages")
 
 
 def _declared_rloo(args: Any) -> dict[str, Any]:
@@ -125,7 +130,7 @@ class Watched:
         weights = self.reward_weights.to(self._rewards.device)
         total = (self._rewards * weights).nansum(-1)
         total[self._rewards.isnan().all(-1)] = torch.nan
-        if not hasattr(self.args, "normalize_advantages"):
+        if not _is_rloo(self.args):
             return total
         if self.args.reward_clip_range:
             total = total.clamp(*self.args.reward_clip_range)

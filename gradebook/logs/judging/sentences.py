@@ -367,7 +367,7 @@ def _suspect(j: Judgement, s: Suspect, columns: Columns) -> Statement:
     more = f" (or {_titles(j.asks[1:3])})" if len(j.asks) > 1 else ""
     question = f"Was this computation configured? If not, it is {record.title}{more}."
     if j.declaration.decides:
-        more_rows = "More steps, or more digits, would show it."
+        more_rows = "More steps, or more digits, may show it."
         return Statement(first, (*rest, question, more_rows))
     return Statement(first, (*rest, question), "declare what was")
 

@@ -554,8 +554,8 @@ export class Board {
   axes() {
     const { data } = this;
     this.handleAxis = this.axis("handle axis", data.handles.axis);
-    const own = this.axis("cause axis", data.causeAxis ?? data.handles.axis);
-    this.causeAxis = span(this.layout, "cause axis") ? own : this.handleAxis;
+    const causes = this.axis("cause axis", data.causeAxis ?? data.handles.axis);
+    this.causeAxis = span(this.layout, "cause axis") ? causes : this.handleAxis;
     this.panels = data.panels.map((panel, i) => {
       const { wide } = this.reveal;
       const reach = panel.reach[wide ? 1 : 0];
