@@ -42,9 +42,14 @@ def test_a_dropped_log_is_judged_and_its_step_opens_on_the_bugs_page(visitor):
     visitor.settled()
     with page.expect_download() as waiting:
         page.get_by_role("button", name="Verdict as JSON").click()
+    assert waiting.value.suggested_filename == "gradebook-verdict.json"
     told = json.loads(waiting.value.path().read_text("utf-8"))
     assert told["verdict"] == "correct"
     assert told["weights"] == pytest.approx([1.0, 0.5], abs=1e-3)
+
+    with page.expect_download() as waiting:
+        page.get_by_role("button", name="Report as HTML").click()
+    assert waiting.value.suggested_filename == "gradebook-report.html"
 
     # The question is answered by typing a part of the name.
     question = page.get_by_role("combobox", name="Which estimator")

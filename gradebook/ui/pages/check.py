@@ -203,7 +203,7 @@ def _evidence(verdict: Verdict) -> None:
     with st.container(horizontal=True):
         download("Verdict as JSON", "gradebook-verdict.json", verdict.to_json)
         html = partial(surfaces.report, verdict)
-        download("Report as HTML", "gradebook-surfaces.html", html)
+        download("Report as HTML", "gradebook-report.html", html)
         if verdict.bug:
             label, name = "Smallest failing step as pytest file", verdict.bug
             download(label, f"test_{name}.py", partial(explore.failing_test, verdict))
