@@ -114,8 +114,8 @@ def check_log(
 
 
 def _with_its_mask(declaration: Declaration, log: Log) -> Declaration:
-    """The declaration; where it says that lengths decide which rows count, and the
-    log has a mask of tokens and no other flag, the mask is what it means."""
+    """The declaration. If it says that lengths decide which rows count, and the log
+    has a mask of tokens and no other flag, it means that mask."""
     role = log.columns.role
     flags = {"accepted", "rejected"} & role.keys()
     if "length" not in declaration.counts or "mask" not in role or flags:

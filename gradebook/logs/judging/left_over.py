@@ -60,16 +60,20 @@ def left_over(ruler: Ruler) -> tuple[LeftOver, ...]:
     """What the log shows; () where it shows nothing. Of the kinds the first that the
     numbers show."""
     part = ruler.of_steps(sampled(ruler.steps))
-    for look in KINDS:
-        if found := look(part):
-            return (found,)
-    if Runs(part.steps).counted.all():
-        return ()
-    every = replace(part.steps, batch=viewed(part.steps, View(all_rows=True)))
-    for look in KINDS:
-        if found := look(replace(part, steps=every)):
-            return (replace(found, all_count=True),)
+    for rows, all_count in _looked_at(part):
+        for look in KINDS:
+            if found := look(rows):
+                return (replace(found, all_count=all_count),)
     return ()
+
+
+def _looked_at(part: Ruler) -> Iterator[tuple[Ruler, bool]]:
+    """The rows as the log marks them. If it leaves some out, then as if all counted,
+    and True."""
+    yield part, False
+    if not Runs(part.steps).counted.all():
+        every = replace(part.steps, batch=viewed(part.steps, View(all_rows=True)))
+        yield replace(part, steps=every), True
 
 
 def sampled(steps: LoggedSteps) -> np.ndarray:
