@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from gradebook.cases import edits
 from gradebook.cases.history import History
@@ -12,6 +12,36 @@ from gradebook.cases.state import State, message_of, start
 from gradebook.core.errors import GradebookError
 
 C = TypeVar("C", bound=Case)
+
+
+class Regrouped(NamedTuple):
+    """Pasted rows whose groups have another size than the setting.
+
+    found    rows of the largest group
+    setting  rows per prompt that the trainer is configured with
+    all      every group has `found` rows
+    """
+
+    found: int
+    setting: int
+    all: bool
+
+
+def regrouped(before: State, after: State) -> Regrouped | None:
+    """What a paste did to the groups: rows of one prompt and step. None if they have
+    the size that is set, if none is set, and if the paste changed no group."""
+    names = ("prompt", "step")
+    labels = [
+        [s.table[n] for n in names if n in s.table.columns] for s in (before, after)
+    ]
+    setting = after.settings.group_size
+    if setting is None or labels[0] == labels[1]:
+        return None
+    sizes = after.batch().prompt_rows
+    found = int(sizes.max())
+    if found == setting:
+        return None
+    return Regrouped(found, setting, bool((sizes == found).all()))
 
 
 @dataclass
@@ -23,6 +53,8 @@ class Draft(Generic[C]):
              name of a setting, until the place is edited again or rows move
     typing   the last edit belongs to a gesture that goes on: a drag, or text that
              is being typed
+    regrouped  the group size that a paste brought, if the setting has another; None
+             once the batch changes again, or the learner keeps the setting
     lock     held by whoever changes the draft, or reads it more than once: edits
              arrive on another thread while a page is drawn
     """
@@ -32,6 +64,7 @@ class Draft(Generic[C]):
     notes: list[str] = field(default_factory=list)
     refused: dict[str, tuple[str, str]] = field(default_factory=dict)
     typing: bool = False
+    regrouped: "Regrouped | None" = None
     lock: threading.RLock = field(default_factory=threading.RLock, repr=False)
 
     def __post_init__(self) -> None:
@@ -71,11 +104,12 @@ class Draft(Generic[C]):
         state.batch()
         with self.lock:
             self.history.add(state, gesture)
-            self.notes = []
+            self.notes, self.regrouped = [], None
 
     def do(self, act: Callable[..., State], *values: Any, gesture: Any = None) -> None:
         """Carries out an act, or says why not in `notes` and keeps the text."""
         place = " ".join(map(str, values[:-1])) if act in edits.TYPED else ""
+        before = self.state
         try:
             self.become(act(self.state, *values), gesture)
         except GradebookError as error:
@@ -86,6 +120,8 @@ class Draft(Generic[C]):
         self.refused.pop(place, None)
         if act in edits.MOVING:
             self.refused.clear()
+        if act in edits.PASTING:
+            self.regrouped = regrouped(before, self.state)
 
     def take(self, edit: Mapping[str, Any]) -> None:
         """Carries out an edit of a browser: "do" names one of edits.ACTS, and other
@@ -118,8 +154,12 @@ class Draft(Generic[C]):
         with self.lock:
             self.typing = False
             self.history.go(at)
-            self.notes = []
+            self.notes, self.regrouped = [], None
             self.refused.clear()
+
+    def keep_group_size(self) -> None:
+        """The learner keeps the setting, whatever was pasted."""
+        self.regrouped = None
 
     def undo(self) -> None:
         self.go(self.history.at - 1)

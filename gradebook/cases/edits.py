@@ -267,6 +267,8 @@ TYPED = (set_cell, set_tokens, set_setting)
 """Acts with typed text; the argument before the text is its place."""
 MOVING = (add_row, remove_row, move_row, paste, replace_rows)
 """Acts after which a row's number may mean another row."""
+PASTING = (paste, replace_rows)
+"""Acts that bring rows from elsewhere."""
 
 KINDS: Mapping[str, tuple[type, ...]] = {
     "column": (str,),
@@ -291,6 +293,7 @@ ACTS: Mapping[str, tuple[Callable[..., State] | None, list[str]]] = {
     "redo": (None, []),
     "reset": (None, []),
     "commit": (None, []),
+    "keep_group_size": (None, []),
     "setting": (set_setting, ["name", "value"]),
 }
 """What a browser may do, and the keys of the edit that are given to the act, in the

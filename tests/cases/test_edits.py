@@ -336,3 +336,49 @@ def test_a_pasted_mask_is_understood(block):
     table = edits.replace_rows(start(CASE), block).table
     assert table["mask"] == ((True, True, False), (True, True, True))
     assert [float(cell) for cell in table["reward"]] == [1, 0]
+
+
+def pasted_groups(name, block):
+    """A draft of the case with all its rows replaced."""
+    draft = Draft(gradebook.load(name))
+    send(draft, {"do": "replace", "text": block})
+    assert not draft.notes
+    return draft
+
+
+def rows_of(*groups):
+    """A block with so many rows of each prompt."""
+    lines = [f"p{n}\t{r % 2}" for n, rows in enumerate(groups) for r in range(rows)]
+    return "prompt\treward\n" + "\n".join(lines)
+
+
+@pytest.mark.parametrize(
+    "groups, asks",
+    [((8, 8), (8, 4, True)), ((3, 2), (3, 4, False)), ((4, 3), None), ((4, 4), None)],
+)
+def test_pasted_groups_of_another_size_than_the_setting_ask_once(groups, asks):
+    draft = pasted_groups("partial_groups", rows_of(*groups))  # it is set to 4
+    assert draft.regrouped == asks
+    send(draft, {"do": "cell", "row": 0, "column": "reward", "value": "5"})
+    assert draft.regrouped is None
+
+
+def test_the_size_of_the_pasted_groups_is_one_undo_and_the_old_one_can_be_kept():
+    draft = pasted_groups("partial_groups", rows_of(8, 8))
+    send(draft, {"do": "select", "row": 3})
+    assert draft.regrouped  # a look at another row answers nothing
+    send(draft, {"do": "setting", "name": "group_size", "value": "8"})
+    assert draft.state.settings.group_size == 8 and draft.regrouped is None
+    send(draft, {"do": "undo"})
+    assert (draft.state.settings.group_size, draft.state.rows) == (4, 16)
+    draft = pasted_groups("partial_groups", rows_of(8, 8))
+    send(draft, {"do": "keep_group_size"})
+    assert draft.regrouped is None and draft.state.settings.group_size == 4
+
+
+def test_a_paste_asks_for_no_group_size_if_none_is_set_or_no_group_changed():
+    assert pasted_groups("rejected_rows", rows_of(8, 8)).regrouped is None
+    draft = Draft(gradebook.load("partial_groups"))
+    send(draft, {"do": "setting", "name": "group_size", "value": "2"})
+    send(draft, {"do": "paste", "row": 0, "column": "reward", "text": "7\n8"})
+    assert draft.state.table["reward"][:2] == ("7", "8") and draft.regrouped is None

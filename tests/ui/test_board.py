@@ -347,3 +347,18 @@ def test_a_divisor_is_drawn_only_where_something_divides():
     for name, divides in (("tool_length", False), ("float32_dust", True)):
         causes = lesson(Draft(load(name)), progress)["causes"]
         assert ["scale" in cause for cause in causes] == [divides]
+
+
+def test_pasted_groups_of_another_size_are_asked_about_in_a_sentence():
+    draft = Draft(load("partial_groups"))
+    block = "prompt\treward\n" + "\n".join(
+        f"p{row // 8}\t{row % 2}" for row in range(16)
+    )
+    draft.take({"do": "replace", "text": block})
+    words = "The pasted groups have 8 rows; the setting says 4."
+    shown = view(draft, kind="advantage", covered=True)
+    assert shown["regrouped"] == (8, 4, words)
+    draft.take({"do": "remove", "row": 0})
+    draft.take({"do": "replace", "text": block.rsplit("\n", 1)[0]})
+    words = "The largest pasted group has 8 rows; the setting says 4."
+    assert view(draft, kind="advantage", covered=True)["regrouped"] == (8, 4, words)

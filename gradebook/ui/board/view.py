@@ -10,6 +10,8 @@ handles   what is dragged, on the left axis: its column, values, those of the ca
 lists     the selected row's lists of numbers, by column
 refused   {"3 reward": (text that cannot be read, why)}; it changed nothing
 source    where the batch came from, if it is not the case's own
+regrouped  the group size of pasted rows and that of the settings, if it is another,
+          and both in a sentence
 overflow  which numbers are too large, in a sentence
 panels    one axis each: title, engines (values), text, flips, differ, reach and
           unit (of the axis before the answer, and now), and ghosts (values of
@@ -33,7 +35,7 @@ from gradebook.cases.scenario import bug
 from gradebook.cases.table import LISTS
 from gradebook.core.batch import Batch
 from gradebook.core.columns import COLUMNS, number
-from gradebook.core.formatting import pair, settled
+from gradebook.core.formatting import counted, pair, settled
 from gradebook.core.vocabulary import BASELINES, NOTHING, STEP
 from gradebook.engine.pipeline import CHAPTERS, Trace
 from gradebook.output import panels
@@ -93,6 +95,7 @@ def view(
         "edited": draft.edited,
         "notes": [*dict.fromkeys([*draft.notes, *refusals])],
         "overflow": overflow(draft.comparison, names[: 2 - covered]),
+        "regrouped": regrouped(draft),
         "source": opened.source if opened else "",
         "covered": covered,
         "names": list(names),
@@ -194,6 +197,22 @@ def overflow(both: Comparison, names: Sequence[str]) -> str:
     if not found:
         return ""
     return f"Too large for a number (above 1.8e308): {' and '.join(found)}."
+
+
+def regrouped(draft: Draft) -> tuple[int, int, str] | None:
+    """The size of the pasted groups, that of the setting, and both in a sentence; None
+    if there is nothing to ask."""
+    if draft.regrouped is None:
+        return None
+    found, setting, is_every = draft.regrouped
+    groups = "The largest pasted group has"
+    if is_every:
+        groups = "The pasted groups have"
+    return (
+        found,
+        setting,
+        f"{groups} {counted(found, 'row')}; the setting says {setting}.",
+    )
 
 
 def _handles(

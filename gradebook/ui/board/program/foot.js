@@ -27,6 +27,7 @@ export class Foot {
     /** @type {number | undefined} */
     this.silence = undefined;
     this.notes = html("p", { class: "notes", role: "alert", hidden: true });
+    this.regrouped = html("p", { class: "regrouped", role: "status", hidden: true });
     this.source = html("p", { class: "quiet source", hidden: true });
     this.panel = html("div", { class: "panel", role: "group" });
     this.words = html("p", { class: "row-words" });
@@ -36,9 +37,11 @@ export class Foot {
     /** @type {Record<string, HTMLButtonElement>} */
     this.buttons = {};
     /** @type {unknown} */
+    this.sizes = null; // the group sizes that are asked about
+    /** @type {unknown} */
     this.drawn = null; // what the panel shows
     board.bar.append(this.tools);
-    board.below.append(this.source, this.summary, this.notes, this.panel, this.block);
+    board.below.append(this.source, this.summary, this.notes, this.regrouped, this.panel, this.block);
     this.tools.append(
       this.tool("Undo", "Ctrl+Z", () => board.put({ do: "undo" })),
       this.tool("Redo", "Ctrl+Shift+Z", () => board.put({ do: "redo" })),
@@ -133,6 +136,7 @@ export class Foot {
     set(this.summary, { text: words, class: data.stale ? "summary wrong" : "summary" });
     const notes = [...data.notes, data.overflow].filter(Boolean).join(" ");
     set(this.notes, { text: notes, hidden: !notes });
+    this.asksForGroupSize(data.regrouped ?? null);
     const source = data.box?.own ? "" : data.source;
     set(this.source, { text: source, hidden: !source });
     this.selected();
@@ -146,6 +150,26 @@ export class Foot {
     set(this.buttons["Move row down"], { disabled: board.row >= rows - 1 });
     set(this.history, { max: count - 1, disabled: count < 2, title: "0 is the original batch" });
     if (board.root.activeElement !== this.history || board.idle) this.history.value = String(at);
+  }
+
+  /**
+   * Whether pasted rows come with their own group size.
+   * @param {[number, number, string] | null} groups
+   */
+  asksForGroupSize(groups) {
+    if (alike(this.sizes, groups)) return;
+    this.sizes = groups;
+    this.regrouped.hidden = !groups;
+    if (!groups) return this.regrouped.replaceChildren();
+    const [found, setting, words] = groups;
+    const { board } = this;
+    const use = () => board.put({ do: "setting", name: "group_size", value: String(found) });
+    const keep = () => board.put({ do: "keep_group_size" });
+    this.regrouped.replaceChildren(
+      words,
+      button({ class: "tool", text: `Use ${found}` }, use),
+      button({ class: "tool", text: `Keep ${setting}` }, keep),
+    );
   }
 
   /**

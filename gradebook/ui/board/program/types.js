@@ -140,6 +140,8 @@
  * @property {[number, number]} history
  * @property {boolean} edited
  * @property {string[]} notes
+ * @property {[number, number, string] | null} [regrouped]  the group size of pasted rows,
+ *   that of the settings, and both in a sentence
  * @property {string} overflow  which numbers are too large
  * @property {string} source  where the batch came from
  * @property {boolean} covered
