@@ -360,7 +360,7 @@ def smaller(rewards: Rewards) -> Iterator[Rewards]:
                 yield instead(p, group[:n] + group[n + 1 :])
     for p, group in enumerate(rewards):
         for n, reward in enumerate(group):
-            for rounder in (0, 1) if reward not in (0, 1, None) else ():
+            for rounder in (0.0, 1.0) if reward not in (0, 1, None) else ():
                 yield instead(p, [*group[:n], rounder, *group[n + 1 :]])
 
 
