@@ -26,6 +26,12 @@ SEAT_COOKIE = "gradebook-seat"
 ROUTE_COOKIE = "gradebook_route"
 """Which of several servers has the browser's session: a proxy sends it there.
 nginx has no variable for a cookie with a hyphen."""
+ROOM, BEEN = "room", "gradebook-room"
+"""The parameter of an address that invites to a room, and the cookie of a browser that
+is in one or was. The room's program (`news.js`) writes it for a day."""
+INVITED = f"{BEEN}=1; Path=/; SameSite=Lax; Max-Age=600"
+"""The same until that program runs: by then a learner may have gone on to an address
+without the room."""
 TOKEN = re.compile(r"[A-Za-z0-9_-]{6,64}")
 COOKIE_RULES = "; Path=/; HttpOnly; SameSite=Lax"
 A_DAY = 24 * 3600
@@ -202,7 +208,7 @@ def _no(status: int, why: str) -> Response:
 
 
 def _answering(asked: HTTPConnection, send: Send) -> Send:
-    """Sends headers with every answer, with a page the seat, and with a socket the
+    """Sends headers with every answer, with a page its cookies, and with a socket the
     name of the server that has its session."""
 
     async def answer(message: Message) -> None:
@@ -216,6 +222,8 @@ def _answering(asked: HTTPConnection, send: Send) -> Send:
                 seat = f"{SEAT_COOKIE}={secrets.token_urlsafe(18)}; Max-Age={A_DAY}"
                 secure = "; Secure" * (asked.scope["scheme"] == "https")
                 headers.append("Set-Cookie", seat + COOKIE_RULES + secure)
+            if is_page and asked.query_params.get(ROOM):
+                headers.append("Set-Cookie", INVITED)
         elif message["type"] == "websocket.accept" and name:
             message.setdefault("headers", [])
             cookie = f"{ROUTE_COOKIE}={name}{COOKIE_RULES}"

@@ -97,6 +97,7 @@ def test_a_waiting_learner_asks_the_page_for_nothing_and_stays(read, elsewhere):
     link = lead.keyed("room-panel").locator("code").first.inner_text()
     address = f"{lead.server.url}/{CASE}"
     learner = read(link.removeprefix(f"{lead.server.url}/"), "Session", elsewhere())
+    expect(learner.keyed("room-bar")).to_contain_text(f"Room {code}")
     asked, sockets = [], []
 
     def listen(socket):

@@ -36,11 +36,14 @@ class Behind:
         await self.page(scope, receive, send)
 
 
-def ask(app, path="/", method="GET", body=b"", kind="http", parts=1, **headers):
+def ask(
+    app, path="/", method="GET", body=b"", kind="http", parts=1, query="", **headers
+):
     """The messages that the application sends to one request."""
     given = {"host": HOST} | {k.replace("_", "-"): v for k, v in headers.items()}
-    scope = {"type": kind, "method": method, "path": path, "query_string": b""}
-    scope |= {"scheme": headers.pop("scheme", "http"), "extensions": {}}
+    scope = {"type": kind, "method": method, "path": path}
+    scope |= {"query_string": query.encode(), "extensions": {}}
+    scope |= {"scheme": headers.pop("scheme", "http")}
     scope["headers"] = [(k.encode(), str(v).encode()) for k, v in given.items()]
     sent, waiting = [], [{"type": "websocket.connect"}] * (kind == "websocket")
     if kind == "http":
@@ -233,6 +236,19 @@ def test_the_seat_is_set_by_the_answer_and_no_script_reads_it():
     assert cookies(cookie="gradebook-seat=<script>") != []
     app, _ = guarded()
     assert cookies() == []  # no page, no seat
+
+
+def test_an_invitation_lets_the_next_page_know_the_room_before_any_program_ran():
+    app, _ = guarded(HTMLResponse("page"))
+
+    def cookies(query):
+        headers = ask(app, query=query)[0]["headers"]
+        written = [value for name, value in headers if name == b"set-cookie"]
+        return [value for value in written if not value.startswith(b"gradebook-seat")]
+
+    assert cookies("") == cookies("v=1") == []
+    (cookie,) = cookies("room=ABCDEF.token")
+    assert cookie.startswith(b"gradebook-room=1; ") and b"Max-Age=600" in cookie
 
 
 def test_every_answer_has_the_headers():

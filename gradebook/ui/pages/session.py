@@ -86,7 +86,7 @@ def _door() -> None:
 
 
 def _lead(room: Room) -> None:
-    link, warning = for_others(whole({seat.PARAMETER: f"{room.code}.{room.token}"}))
+    link, warning = for_others(whole({seat.ROOM: f"{room.code}.{room.token}"}))
     with st.container(border=True, key="room-panel"):
         code, picture = st.columns([3, 1], vertical_alignment="center")
         with code:
@@ -141,7 +141,7 @@ def _own_link(room: Room) -> None:
         " Show the link to nobody."
     )
     if key := keys.LEAD_KEY.get():
-        link, _ = for_others(whole({seat.PARAMETER: room.code, seat.LEAD: key}))
+        link, _ = for_others(whole({seat.ROOM: room.code, seat.LEAD: key}))
         st.code(link, language=None, wrap_lines=True)
     else:
         make = partial(seat.own_link, room.code)

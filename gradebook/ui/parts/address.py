@@ -31,12 +31,12 @@ from gradebook.ui import keys
 from gradebook.ui.parts import drafts, words
 from gradebook.ui.parts.drafts import Draft
 from gradebook.ui.program import stub
-from gradebook.ui.security import seat_of
+from gradebook.ui.security import ROOM, seat_of
 
 PRESENT = "present"
 BY = "by"
 """Marks an address as written for one browser: see `mine`."""
-OTHERS = ("room", PRESENT)
+OTHERS = (ROOM, PRESENT)
 """Parameters of an address that are not the page's own."""
 
 write = st.components.v2.component("gradebook_address", js=stub("address"))

@@ -4,9 +4,9 @@ The database knows in which room each seat is, and the seat is a cookie that cam
 the first page (`security`). So a typed address, a reload and a visit to Home keep the
 room; "Leave" and "Close the room" end it. An address with a room is an invitation.
 
-A browser that was in a room has another cookie (`news.js`). The database is opened
-only when such a browser returns or someone opens or joins a room, because importing
-SQLAlchemy is an eighth of a first visit.
+A browser that was in a room has another cookie. The database is opened only when such
+a browser returns or someone opens or joins a room, because importing SQLAlchemy is an
+eighth of a first visit.
 """
 
 import hmac
@@ -24,17 +24,14 @@ from gradebook.classroom.away import AWAY, Away
 from gradebook.core.errors import GradebookError
 from gradebook.ui import keys
 from gradebook.ui.parts import words
-from gradebook.ui.security import seat_of
+from gradebook.ui.security import BEEN, ROOM, seat_of
 
 if TYPE_CHECKING:
     from gradebook.classroom.room import Rooms
     from gradebook.classroom.store import Room
 
-PARAMETER = "room"
 LEAD = "lead"
-"""The parameters of a room's link, and of the lead's own, a key."""
-BEEN = "gradebook-room"
-"""The cookie of a browser that was in a room, as `news.js` writes it."""
+"""The parameter of the lead's own link, a key."""
 
 
 class Slowdown:
@@ -107,7 +104,7 @@ def _has_been() -> bool:
 def _invited() -> str:
     """The code of the room to which the address invites, if this browser may enter it;
     '' for any other address. Raises Away, and leaves the address as it is."""
-    invited, _, token = st.query_params.get(PARAMETER, "").partition(".")
+    invited, _, token = st.query_params.get(ROOM, "").partition(".")
     invited = normal(invited)
     if key := st.query_params.get(LEAD, ""):
         try:
@@ -118,11 +115,11 @@ def _invited() -> str:
             raise
         except GradebookError:
             keys.ROOM_PROBLEM.put("No open room has this link of its lead.")
-            st.query_params.pop(PARAMETER, None)
+            st.query_params.pop(ROOM, None)
             invited = ""
         st.query_params.pop(LEAD, None)
     if invited and invited != keys.ROOM.get() and not admitted(invited, token):
-        st.query_params.pop(PARAMETER, None)
+        st.query_params.pop(ROOM, None)
         return ""
     return invited
 
@@ -145,7 +142,7 @@ def look(code: str) -> "Room | None":
 def cut_off() -> bool:
     """This browser is in a room whose database is away, or may be in one."""
     room = keys.ROOM.get()
-    asks = room or st.query_params.get(PARAMETER) or (room is None and _has_been())
+    asks = room or st.query_params.get(ROOM) or (room is None and _has_been())
     return bool(asks) and rooms().database.is_away
 
 
@@ -221,7 +218,7 @@ def enter(room: str) -> None:
     keys.ROOM.put(room)
     keys.LEAD_KEY.drop()
     keys.LEAD_NOTES.drop()
-    st.query_params.pop(PARAMETER, None)
+    st.query_params.pop(ROOM, None)
 
 
 def act(what: str, *values: Any, **named: Any) -> None:
