@@ -12,8 +12,9 @@ from dataclasses import dataclass
 
 from gradebook.analysis.comparison import Comparison, push
 from gradebook.analysis.formula import Line, Part
+from gradebook.analysis.token_credit import earned, earned_in_push, number_part
 from gradebook.core.batch import Batch
-from gradebook.core.formatting import digits_apart, plain, same, settled, short, signed
+from gradebook.core.formatting import plain, same, settled, short, signed
 from gradebook.engine.pipeline import Trace
 
 
@@ -34,7 +35,7 @@ def worked_token(comparison: Comparison, row: int, token: int) -> list[list[Line
     """The formula of a token with its numbers, correct and faulty: lines of parts."""
     batch, traces = comparison.batch, (comparison.correct, comparison.faulty)
     if batch.logp is None:
-        return [_without_loss(comparison, trace, row, token) for trace in traces]
+        return [earned(comparison, trace, row, token) for trace in traces]
     both = [factors(batch, trace, row, token) for trace in traces]
     sides: list[list[Line]] = []
     for number, (trace, this) in enumerate(zip(traces, both)):
@@ -44,8 +45,8 @@ def worked_token(comparison: Comparison, row: int, token: int) -> list[list[Line
             sides.append([(Part("0.000", other.trains), Part(f": {why}"))])
             continue
         lines = [tuple(_product(this, other)), (Part(_names(this, other)),)]
-        details = _details(batch, trace, row, token)
-        sides.append([*lines, *((Part(text),) for text in details)])
+        lines += ((Part(text),) for text in _details(batch, trace, row, token))
+        sides.append([*lines, *earned_in_push(comparison, trace, row, token)])
     return sides
 
 
@@ -88,16 +89,19 @@ def _product(this: Factors, other: Factors) -> Iterator[Part]:
         yield Part(")")
     if shared:
         yield Part(" × ")
-        yield _number(this.share, other.share, "weight")
+        yield number_part(this.share, other.share, "weight")
     yield Part(" = ")
-    yield _number(this.push, other.push, "push", sign=True)
+    yield number_part(this.push, other.push, "push", sign=True)
 
 
 def _terms(this: Factors, other: Factors) -> Iterator[tuple[str, list[Part]]]:
     weighted = not all(bool(same(side.off_policy, 1.0)) for side in (this, other))
-    parts = [_number(this.praise, other.praise, "surrogate")]
+    parts = [number_part(this.praise, other.praise, "surrogate")]
     if weighted:
-        parts += [Part(" × "), _number(this.off_policy, other.off_policy, "off_policy")]
+        parts += [
+            Part(" × "),
+            number_part(this.off_policy, other.off_policy, "off_policy"),
+        ]
     yield "+", parts
     rest = (("from_weight", "+", "off_policy"), ("leash", "−", "kl"))
     for name, sign, stage in rest:
@@ -105,15 +109,9 @@ def _terms(this: Factors, other: Factors) -> Iterator[tuple[str, list[Part]]]:
         if settled(value) or settled(twin):
             turned = value < 0
             mark = {"+": "−", "−": "+"}[sign] if turned else sign
-            size = _number(abs(value), abs(twin), stage)
+            size = number_part(abs(value), abs(twin), stage)
             differs = size.differs or turned != (twin < 0)
             yield mark, [size._replace(differs=differs)]
-
-
-def _number(value: float, other: float, stage: str, sign: bool = False) -> Part:
-    digits = digits_apart(value, other)
-    write = signed if sign else plain
-    return Part(write(settled(value), digits), not bool(same(value, other)), stage)
 
 
 def _names(this: Factors, other: Factors) -> str:
@@ -168,23 +166,3 @@ def _why_not(batch: Batch, trace: Trace, row: int, token: int) -> str:
     if not int(batch.kept_steps[row]):
         return "no transition of the row is kept"
     return "the token is rejected as too far off policy"
-
-
-def _without_loss(
-    comparison: Comparison, trace: Trace, row: int, token: int
-) -> list[Line]:
-    """A token's reward, return and advantage."""
-    parts: list[Part] = []
-    names = (
-        ("token_reward", "reward of the token "),
-        ("token_return", ", return "),
-        ("token_advantage", ", advantage "),
-    )
-    for stage, words in names:
-        a, b = (
-            float(getattr(side, stage)[row, token])
-            for side in (comparison.correct, comparison.faulty)
-        )
-        this, other = (a, b) if trace is comparison.correct else (b, a)
-        parts += [Part(words), _number(this, other, stage, sign=True)]
-    return [tuple(parts)]
