@@ -40,7 +40,10 @@ minutes, so none is kept for more than a day."""
 IDLE = 2 * 3600.0
 """Seconds after which a silent room may be deleted from a full server."""
 SHARED = 0.25
-"""Seconds for which one read of a room serves all who ask for it."""
+"""Seconds for which one look at a room serves all who ask for it."""
+WHOLE = 5.0
+"""Seconds after which a room is read again though nobody changed it, since seats were
+heard of meanwhile."""
 READERS = 64
 """Locks of which each room has one: whoever waits for a room's read shares it."""
 
@@ -55,7 +58,8 @@ class Rooms:
     def __init__(self, url: str = "") -> None:
         self.database = Database(url)
         self._begin = self.database.begin
-        self._known: dict[str, tuple[float, Room]] = {}
+        # When each room was looked at, when it was read, and the room.
+        self._known: dict[str, tuple[float, float, Room]] = {}
         self._wrote: Counter[str] = Counter()
         self._reading = [Lock() for _ in range(READERS)]
 
@@ -64,10 +68,12 @@ class Rooms:
     def read(self, code: str) -> Room | None:
         """The current room; None if it is not open. It may be SHARED
         seconds old; apart from when seats were heard of, it is never older than
-        what this server wrote.
+        what this server wrote. It is the same object until somebody changed the room,
+        or WHOLE seconds have passed.
 
         A class asks at one moment, and a room of 300 seats is long to read. So one
-        reads it, and the others wait for that."""
+        reads it, and the others wait for that; and it is read only if a look at its
+        row says that it was changed."""
         if room := self._fresh(code):
             return room
         with self._reading[hash(code) % READERS]:
@@ -75,21 +81,35 @@ class Rooms:
                 return room
             now, wrote = time.time(), self._wrote[code]
             with self._begin() as database:
-                room = database.get(Room, code, options=[selectinload(Room.seats)])
+                seats = selectinload(Room.seats)
+                read, room = self._unchanged(database, code, now) or (
+                    now,
+                    database.get(Room, code, options=[seats]),
+                )
             if room is None:
                 self._known.pop(code, None)
             elif wrote == self._wrote[code]:
-                self._known[code] = now, room
+                self._known[code] = now, read, room
         return room
 
     def known(self, code: str) -> Room | None:
         """The room as this server read it last; None if it did not. Asks no database,
         so that an edit never waits for one."""
-        return self._known.get(code, (0.0, None))[1]
+        return self._known.get(code, (0.0, 0.0, None))[-1]
+
+    def _unchanged(
+        self, database: Session, code: str, now: float
+    ) -> tuple[float, Room] | None:
+        """When the room was read last, and the room, if both still serve."""
+        _, read, room = self._known.get(code, (0.0, -math.inf, None))
+        if room is None or not 0 <= now - read < WHOLE:
+            return None
+        touched = database.scalar(select(Room.touched).where(Room.code == code))
+        return (read, room) if touched == room.touched else None
 
     def _fresh(self, code: str) -> Room | None:
-        since, room = self._known.get(code, (-math.inf, None))
-        return room if 0 <= time.time() - since < SHARED else None
+        looked, _, room = self._known.get(code, (-math.inf, 0.0, None))
+        return room if 0 <= time.time() - looked < SHARED else None
 
     def room_of(self, seat: str) -> str:
         """The room that this browser leads or has joined, the last one of
@@ -266,7 +286,7 @@ class Rooms:
         silent = time.time() - KEPT
         with self._begin() as database:
             database.execute(delete(Room).where(Room.touched < silent))
-        for code, (_, room) in [*self._known.items()]:
+        for code, (*_, room) in [*self._known.items()]:
             if room.touched < silent:
                 self._known.pop(code, None)
 
@@ -279,7 +299,7 @@ class Rooms:
             yield database, _locked(database, code)
         self._wrote[code] += 1
         if room := self.known(code):
-            self._known[code] = -math.inf, room
+            self._known[code] = -math.inf, -math.inf, room
 
     @contextmanager
     def _led(self, code: str, lead: str) -> Iterator[tuple[Session, Room]]:

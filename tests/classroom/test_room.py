@@ -254,10 +254,32 @@ def test_one_read_serves_all_and_own_writes_are_seen_at_once(rooms, led, url, cl
     assert rooms.read(led) is before
     rooms.vote(led, "b", Q, 0)
     assert rooms.read(led).counts == {Q: {0: 1, 1: 1}}
+    clock.now += room.SHARED / 2
     other.vote(led, "a", Q, 0)
     other.database.close()
-    clock.now += room.SHARED
+    clock.now += room.SHARED / 2
     assert rooms.read(led).counts == {Q: {0: 2}}
+
+
+def test_a_room_is_read_as_a_whole_only_if_somebody_changed_it(rooms, led, url, clock):
+    other, before = Rooms(url), rooms.read(led)
+    clock.now += room.SHARED
+    assert rooms.heard(led, "a") and rooms.read(led) is before
+    assert before.present.total() == 2
+    other.join(led, "c")
+    clock.now += room.SHARED
+    read = rooms.read(led)
+    assert read is not before and read.present.total() == 3
+    other.change_seat(led, "c", heard=0)
+    other.database.close()
+    clock.now += room.SHARED
+    assert rooms.read(led).present.total() == 2
+    # Who falls silent changes nothing, and is missed all the same.
+    read = rooms.read(led)
+    clock.now += room.WHOLE - room.SHARED
+    assert rooms.read(led) is read
+    clock.now += room.SHARED
+    assert rooms.read(led) is not read
 
 
 VOTER = """

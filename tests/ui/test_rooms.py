@@ -1,5 +1,6 @@
 """A room on the pages of its lead and its learners."""
 
+import asyncio
 import json
 import time
 
@@ -42,6 +43,18 @@ def counts(room, question=Q):
 
 def covered(page):
     return page.board["covered"]
+
+
+def asking(room, seat, have):
+    """A browser's question for news that waits for other ones than it has."""
+    return Request(
+        {
+            "type": "http",
+            "path_params": {"room": room},
+            "query_string": f"question={Q}&covered=1&have={have}".encode(),
+            "headers": [(b"cookie", f"gradebook-seat={seat}".encode())],
+        }
+    )
 
 
 def asks(page, room, seat=None):
@@ -366,6 +379,39 @@ def test_the_timer_is_told_to_learners_and_ends_their_vote(at, room):
     assert page.run().board["box"]["over"]
     assert "time for this question is up" in page.answer(2).text
     assert counts(room) == {}
+
+
+def test_who_waits_is_woken_only_by_a_change_of_the_room(at, room, monkeypatch):
+    """The room is looked at once for all of them."""
+    seats = ["learner-1", "learner-2"]
+    for name in seats:
+        at(name)
+    looks, rendered, read, tell = [], [], rooms().read, news._told
+
+    def looked(code):
+        looks.append(code)
+        if len(looks) == 10:
+            rooms().vote(room, seats[0], Q, 2)
+        return read(code)
+
+    def told(*given):
+        rendered.append(given)
+        return tell(*given)
+
+    async def both():
+        return await asyncio.gather(
+            *(news.answer(asking(room, name, have[name])) for name in seats)
+        )
+
+    have = {name: news._told(read(room), Q, name)["have"] for name in seats}
+    monkeypatch.setattr("gradebook.classroom.room.WHOLE", 3600)
+    monkeypatch.setattr(news, "PACE", 0)
+    monkeypatch.setattr(news, "LOOK", 0.001)
+    monkeypatch.setattr(rooms(), "read", looked)
+    monkeypatch.setattr(news, "_told", told)
+    for answer in answered(both()):
+        assert json.loads(answer.body)["said"].startswith('<p class="gb-live">1 answer')
+    assert len(rendered) == 4 and not news._next
 
 
 # A database that is away

@@ -42,7 +42,9 @@ _mount = st.components.v2.component(
     "gradebook_room_news", js=PROGRAM, isolate_styles=False
 )
 LOOK = 0.25
-"""Seconds between two looks at a room that browsers wait for."""
+"""Seconds between two looks at a room that browsers wait for. They are woken only by
+another state of it: to wake a class of 300 at each look would take a third of a core
+all the time."""
 WAIT = 20.0
 """Seconds after which a browser is answered though nothing changed."""
 PACE = 0.02
@@ -52,7 +54,7 @@ RUN = 0.04
 """Seconds that a server needs for a learner's page. Browsers reload after a random
 delay, so that the server does not draw every page at once."""
 CLOSED = {"draw": "closed", "said": "", "have": "closed", "clock": {}}
-_next: dict[str, asyncio.Future[Room | None]] = {}
+_next: dict[str, asyncio.Future[Room | Away | None]] = {}
 """The next state of each room that browsers wait for."""
 
 
@@ -104,15 +106,18 @@ async def _news(request: Request) -> dict[str, Any]:
         patience = PACE * room.present.total()
     while room:
         news, waited = _told(room, name, me), time.monotonic() - came
-        is_new = news["have"] != before and waited > patience
-        if is_new or news["draw"] != before.split(".")[0] or waited > WAIT:
+        is_new = news["have"] != before
+        draws = news["draw"] != before.split(".")[0]
+        if draws or (is_new and waited >= patience) or waited >= WAIT:
             if query.get("covered") == "1" and name in room.revealed:
                 mine = room.seat(me)
                 guess = mine.votes.get(name, SKIPPED), mine.places.get(name)
                 if board := _board(name, *guess):
                     news["reveal"] = board | {"crowd": room.places(name)}
             return news
-        room = await _soon(code)
+        until = (patience if is_new else WAIT) - waited
+        timer = (room.ends or 0.0) - time.time()
+        room = await _next_of(room, min(until, timer) if timer > 0 else until)
     return CLOSED
 
 
@@ -134,17 +139,30 @@ def _in_a_thread(work: Callable[[], Room | None]) -> Awaitable[Room | None]:
     return asyncio.get_running_loop().run_in_executor(THREADS, work)
 
 
-def _soon(code: str) -> Awaitable[Room | None]:
-    """The room a moment from now, read once for all who wait for it."""
+async def _next_of(room: Room, seconds: float) -> Room | None:
+    """The room as soon as it is another, or as it is after so many seconds."""
+    if room.code not in _next:
+        _next[room.code] = asyncio.ensure_future(_changed(room))
+    changed = _next[room.code]
+    await asyncio.wait({changed}, timeout=seconds)
+    now = changed.result() if changed.done() else room
+    if isinstance(now, Away):
+        raise now
+    return now
 
-    async def later() -> Room | None:
-        await asyncio.sleep(LOOK)
-        del _next[code]
-        return await _in_a_thread(partial(seat.rooms().read, code))
 
-    if code not in _next:
-        _next[code] = asyncio.ensure_future(later())
-    return asyncio.shield(_next[code])
+async def _changed(room: Room) -> Room | Away | None:
+    """The room's next state, looked for once for all who wait for it."""
+    now: Room | None = room
+    try:
+        while now is room:
+            await asyncio.sleep(LOOK)
+            now = await _in_a_thread(partial(seat.rooms().read, room.code))
+        return now
+    except Away as error:  # as a value: perhaps nobody waits any more
+        return error
+    finally:
+        del _next[room.code]
 
 
 OF_A_DRAFT = ("epoch", "ack", "row", "lists", "history", "notes", "refused")
