@@ -118,7 +118,7 @@ class Scenario(Tracked, Case):
     controls: Annotated[tuple[Control, ...], schema.between(1)] = field()
     telltale: parts.Telltale
     record: parts.Record
-    breaks: Annotated[str, schema.one_of("", *RULES)] = ""
+    breaks: Annotated[str, schema.one_of(*RULES)] = ""
     reading: parts.Reading | None = None
     dispute: parts.Dispute | None = None
     kin: tuple[parts.Kin, ...] = ()
@@ -138,7 +138,10 @@ class Scenario(Tracked, Case):
         if document["name"] == bug:
             return document
         main = load(bug)
-        return {key: getattr(main, key) for key in FROM_MAIN} | document
+        from_main = {key: getattr(main, key) for key in FROM_MAIN}
+        # An empty text in a file is an error; a bug may break no named rule.
+        given = {key: value for key, value in from_main.items() if value != ""}
+        return given | document
 
     def __post_init__(self) -> None:
         super().__post_init__()

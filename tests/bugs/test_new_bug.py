@@ -65,6 +65,9 @@ title = "{title}"
 bug = "{name}"
 kind = "shows"
 claim = "What goes wrong is told after the answer."
+mechanism = "{mechanism}"
+complaint = "My curve looks different from that of a friend."
+breaks = "sum"
 teaser = "A scene is set before it."
 story = "One sentence. A second one. A third one."
 lesson = "Look at row 1."
@@ -100,11 +103,18 @@ kind = "sign"
 text = "A row of the lower half is pushed up."
 
 [prediction]
-question = "Is row 1 pushed farther?"
+question = "{question}"
 choices = ["No", "Yes"]
 answer = 1
 why = "A hand says so."
-said = ["The first answer.", "Right: the second answer."]
+said = ["Row 1 is in the batch. But a hand says more.", "Right: look at row 1."]
+
+[reading]
+question = "Which line divides a sum by what was summed?"
+{reading}
+answer = 1
+trainer = 0
+said = ["It leaves some out.", "Right: it divides by all.", "That is no mean."]
 
 [record]
 columns = []
@@ -120,6 +130,20 @@ laws = ["{law}"]
 """
 
 MEAN_SCENARIO = {
+    "mechanism": "The mean is taken over the distinct rewards of a prompt.",
+    "question": "Does row 1 get a larger advantage?",
+    "reading": '''
+code = """
+___
+advantage = (reward - baseline) / reward.std()
+"""
+lines = [
+  "baseline = reward.unique().mean()",
+  "baseline = reward.mean()",
+  "baseline = reward.median()",
+]
+gives = "advantage"
+''',
     "rows": ", ".join(f'{{ prompt = "A", reward = {n}.0 }}' for n in (1, 1, 1, 0)),
     "in_advantages": "true",
     "phrase": "a mean over distinct rewards",
@@ -143,6 +167,19 @@ faulty = [1.0, 1.0, 1.0, -1.0]
 }
 
 LOSS_SCENARIO = {
+    "mechanism": "The loss is divided by all places, padding among them.",
+    "question": "Is the loss closer to 0?",
+    "reading": '''
+code = """
+___
+"""
+lines = [
+  "weight = 1 / torch.tensor(mask.numel()).expand(len(mask))",
+  "weight = 1 / mask.sum().expand(len(mask))",
+  "weight = 1 / mask.sum(-1)",
+]
+gives = "weight"
+''',
     "rows": """
   { prompt = "A", reward = 1.0, mask = [1, 0], logp = [-1.0, -1.0] },
   { prompt = "A", reward = 0.0, mask = [1, 1], logp = [-1.0, -1.0] },
@@ -263,11 +300,16 @@ def told(copy):
     return json.loads(done.stdout.splitlines()[-1])
 
 
+# Rooms whose tests do not go over the bugs, and tests that need a browser.
+ELSEWHERE = ("browser", "classroom", "cluster", "core", "measure", "training")
+
+
 @pytest.mark.long
-def test_readmes_test_command_passes_beside_them(copy):
+def test_the_tests_of_rooms_that_list_the_bugs_pass_beside_them(copy):
     text = (ROOT / "README.md").read_text("utf-8")
     command = re.search(r"## Test\n.*?/python (-m pytest [^\n]*)\n", text, re.S)[1]
-    command += " --ignore tests/browser --ignore tests/bugs/test_new_bug.py"
+    command += " --ignore tests/bugs/test_new_bug.py"
+    command += "".join(f" --ignore tests/{room}" for room in ELSEWHERE)
     done = subprocess.run(
         [sys.executable, *command.split()], cwd=copy, capture_output=True, text=True
     )

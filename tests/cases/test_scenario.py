@@ -11,6 +11,7 @@ from one_a_stage import SHIPPED
 import gradebook
 from gradebook.analysis.comparison import push
 from gradebook.analysis.laws import LAWS
+from gradebook.cases import scenario as scenarios
 from gradebook.cases.scenario import (
     FROM_MAIN,
     KINDS,
@@ -193,3 +194,10 @@ def test_the_bugs_stand_by_trainer_and_by_stage():
     assert [*stages] == [*STAGES]
     for listed in (trainers, stages):
         assert {*gradebook.BUGS} == {bug for bugs in listed.values() for bug in bugs}
+
+
+def test_a_variant_of_a_bug_that_breaks_no_named_rule_can_be_read(monkeypatch):
+    main = dataclasses.replace(gradebook.load("partial_groups"), breaks="")
+    monkeypatch.setattr(scenarios, "load", lambda name: main)
+    variant = gradebook.load(FOLDER / "partial_groups-full.toml")
+    assert variant.breaks == "" and variant.rule == main.rule
