@@ -74,6 +74,10 @@ def parser() -> argparse.ArgumentParser:
     add = command("probe", "say what a function from rewards to advantages computes")
     add("function", nargs="?", metavar="MODULE:FUNCTION")
     add("--trainer", metavar="PACKAGE", help="what is installed here")
+    several = "names of several rewards: the function takes a dict from each to groups"
+    add("--rewards", default="", metavar="A,B", help=several)
+    lengths = "the function takes the responses' lengths, too"
+    add("--lengths", action="store_true", help=lengths)
     add("--declared", **settings)
     add("--format", choices=("text", "json", "github"), default="text")
 
@@ -167,8 +171,9 @@ def _probe(options: argparse.Namespace) -> int:
     declared = pairs(options.declared.split(","), "declared")
     if bool(options.function) == bool(options.trainer):
         raise refuse("MODULE:FUNCTION, or --trainer", "both or none", "probe")
-    if options.trainer and declared:
-        problem = "--declared, which a trainer's documentation says"
+    names = tuple(options.rewards.split(",")) if options.rewards else ()
+    if options.trainer and (declared or names or options.lengths):
+        problem = "--declared, --rewards or --lengths, which a trainer's adapter says"
         raise refuse("--trainer alone", problem, "probe")
     if options.trainer:
         probes = dict(package.probes_of_trainer(options.trainer))
@@ -177,7 +182,8 @@ def _probe(options: argparse.Namespace) -> int:
             raise refuse(known, options.trainer, "--trainer")
     else:
         function = _named_function(options.function)
-        probes = {options.function: probe(function, declared)}
+        result = probe(function, declared, rewards=names, lengths=options.lengths)
+        probes = {options.function: result}
     if options.format == "json":
         print(json.dumps({name: result.to_dict() for name, result in probes.items()}))
     elif options.format == "github":

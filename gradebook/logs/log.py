@@ -407,7 +407,12 @@ def _notes(log: Log, rounding: Rounding) -> list[str]:
         f"Advantages are {rounding.words}; if nothing fits exactly, this rounding is"
         " allowed for.": rounding,
     }
-    return [note for note in notes if notes[note]]
+    by_row = [
+        f"`{name}` has one value a row, where a mask has one a token, and is not used."
+        " If it says which rows the loss keeps, name it as the column `accepted`."
+        for name in log.columns.masks_by_row
+    ]
+    return [*by_row, *(note for note in notes if notes[note])]
 
 
 def _unchecked(has: frozenset[str]) -> tuple[str, list[str]]:

@@ -18,7 +18,7 @@ from gradebook.measure.adapters import ADAPTERS
 from gradebook.measure.cut import Cut, Files, Function, NotCut
 from gradebook.trainers.batches import BATCHES
 from gradebook.trainers.child import answer_of, flat
-from gradebook.trainers.probe import Probe, examine
+from gradebook.trainers.examination import Probe, examine
 
 
 def files_of(release: metadata.Distribution) -> Files:

@@ -7,8 +7,10 @@ are rounded.
 """
 
 from collections.abc import Mapping
+from itertools import cycle
 
-from gradebook.trainers.child import Rewards
+from gradebook.analysis.laws import Step, grouped
+from gradebook.trainers.child import Lengths, Rewards
 
 BATCHES: Mapping[str, Rewards] = {
     "equal groups": [
@@ -87,3 +89,22 @@ LAW_BATCHES = (
     "a missing reward",
 )
 """The batches that the laws change."""
+
+
+LENGTHS = (3, 8, 5, 2, 7, 4, 6)
+"""The tokens of a batch's rows, over and over. They are seven, which divides no group
+size of a batch."""
+
+
+def lengths_of(rewards: Rewards) -> Lengths:
+    """The lengths of a batch's rows, by place."""
+    lengths = cycle(LENGTHS)
+    return [[next(lengths) for _ in group] for group in rewards]
+
+
+def lengths_in(step: Step) -> Lengths:
+    """The lengths of a changed step's rows: a row keeps its own."""
+    return [
+        [LENGTHS[row["row"] % len(LENGTHS)] for row in rows]
+        for rows in grouped(step, "prompt")
+    ]

@@ -14,10 +14,13 @@ from contextlib import contextmanager, redirect_stdout, suppress
 from dataclasses import dataclass
 from functools import partial
 from multiprocessing import get_context
-from typing import Any
+from typing import Any, TypeAlias
 
 Rewards = list[list[Any]]
 """A number or None for each row, by prompt."""
+
+Lengths = list[list[int]]
+"""The tokens of each row's response, by prompt."""
 
 A_CALL, STARTING = 5.0, 60.0
 """Seconds for a call, and for importing what the function needs."""
@@ -37,14 +40,43 @@ class Unusable(Exception):
 
 
 @dataclass(frozen=True)
+class Inputs:
+    """The arguments that a function takes.
+
+    names    its rewards' names: its first argument is a dict from each to rewards by
+             prompt, and each row of a batch is a list with a reward of each. () where
+             the first argument is rewards by prompt
+    lengths  its second argument is the responses' lengths by prompt
+    """
+
+    names: tuple[str, ...] = ()
+    lengths: bool = False
+
+    def arguments(self, rewards: Rewards, lengths: Lengths | None) -> tuple[Any, ...]:
+        first: Any = rewards
+        if self.names:
+            first = {
+                name: [[row[place] for row in group] for group in rewards]
+                for place, name in enumerate(self.names)
+            }
+        return (first, lengths) if self.lengths else (first,)
+
+
+PLAIN = Inputs()
+"""The arguments of a function from rewards to advantages."""
+
+
+@dataclass(frozen=True)
 class Answer:
     """What a function gave for a batch: advantages, or none and what went wrong, with
-    what it gave instead in a word: text, NaN or infinity."""
+    what it gave instead in a word: text, NaN or infinity. `lengths` are those that it
+    was given, if any."""
 
     rewards: Rewards
     advantages: list[list[float]]
     trouble: str = ""
     gave: str = ""
+    lengths: Lengths | None = None
 
     @property
     def is_whole(self) -> bool:
@@ -62,21 +94,31 @@ class Answer:
         return None in flat(self.rewards)
 
 
+Ask: TypeAlias = Callable[[Rewards, Lengths | None], Answer]
+"""Gives a function a batch, and its lengths if it takes them."""
+
+
 def flat(groups: Sequence[Sequence[Any]]) -> list[Any]:
     return [row for group in groups for row in group]
 
 
-def answer_of(function: Callable[[Rewards], Any], rewards: Rewards) -> Answer:
-    """What it gives for a copy. Never raises."""
-    argument, process = copy.deepcopy(rewards), os.getpid()
+def answer_of(
+    function: Callable[..., Any],
+    rewards: Rewards,
+    lengths: Lengths | None = None,
+    inputs: Inputs = PLAIN,
+) -> Answer:
+    """What it gives for a copy of its arguments. Never raises."""
+    arguments, process = inputs.arguments(rewards, lengths), os.getpid()
+    given = copy.deepcopy(arguments)
     try:
         with redirect_stdout(sys.stderr):  # standard output is the probe's
-            groups = function(argument)
+            groups = function(*given)
         if os.getpid() != process:  # the function forked, and this is the copy
             os._exit(0)
-        if argument != rewards:
+        if given != arguments:
             raise Unusable("changed its argument")
-        return Answer(rewards, checked(rewards, groups))
+        return Answer(rewards, checked(rewards, groups), lengths=lengths)
     except Unusable as error:
         return Answer(rewards, [], str(error)[:300], error.gave)
     except (Exception, SystemExit) as error:
@@ -105,8 +147,8 @@ def checked(rewards: Rewards, groups: Any) -> list[list[float]]:
 
 @contextmanager
 def apart(
-    function: Callable[[Rewards], Any],
-) -> Iterator[tuple[Callable[[Rewards], Answer], tuple[str, ...]]]:
+    function: Callable[..., Any], inputs: Inputs = PLAIN
+) -> Iterator[tuple[Ask, tuple[str, ...]]]:
     """The function's answers from another process, or from this one where it cannot
     be loaded there, with notes that say so. It is not called again once its process
     is lost."""
@@ -116,12 +158,14 @@ def apart(
     lost, process = "", 0
     pool = ProcessPoolExecutor(1, get_context("spawn"))
 
-    def call(rewards: Rewards) -> Answer:
+    def call(rewards: Rewards, lengths: Lengths | None = None) -> Answer:
         nonlocal lost
         if lost:
             return Answer(rewards, [], f"not called: {lost}")
         try:
-            return pool.submit(answer_of, function, rewards).result(A_CALL)
+            return pool.submit(answer_of, function, rewards, lengths, inputs).result(
+                A_CALL
+            )
         except TimeoutError:
             trouble = f"took longer than {A_CALL:g} seconds"
         except BrokenProcessPool:
@@ -138,7 +182,7 @@ def apart(
         except TimeoutError:
             lost = f"no process in {STARTING:g} seconds"
         except Exception:
-            yield partial(answer_of, function), (HERE,)
+            yield partial(answer_of, function, inputs=inputs), (HERE,)
             return
         yield call, ()
     finally:

@@ -24,7 +24,10 @@ from gradebook.logs.judging.gather import search
 from gradebook.logs.judging.left_over import (
     CLAMP,
     FLOOR,
+    LENGTH,
+    LONGER,
     PIECES,
+    SHORTER,
     ZEROED,
     LeftOver,
     left_over,
@@ -32,7 +35,10 @@ from gradebook.logs.judging.left_over import (
 from gradebook.logs.judging.numbers import compute, fit
 from gradebook.logs.judging.space import EPS_PLACES
 from gradebook.logs.logged_steps import LoggedSteps, to_logged
-from gradebook.trainers.child import Answer, flat
+from gradebook.trainers.child import Answer, Lengths, flat
+
+OF_LENGTH = frozenset({LENGTH, LONGER, SHORTER})
+"""What is left over where lengths take part."""
 
 
 def computations_of(answers: Sequence[Answer]) -> tuple[Computation, ...]:
@@ -46,20 +52,43 @@ def computations_of(answers: Sequence[Answer]) -> tuple[Computation, ...]:
     whole = [a for a in answers if a.is_whole]
     wide = [a for a in whole if min(map(spread, a.rewards)) > 0.05]
     for some in (whole, wide):
-        pairs = [(a.rewards, a.advantages) for a in some]
-        if pairs and (computations := _computations(json.dumps(pairs))):
+        if some and (computations := _computations(_text(some))):
             return computations
     return ()
 
 
+def _text(answers: Sequence[Answer]) -> str:
+    """Answers as JSON text, a list of rewards, advantages and lengths each."""
+    return json.dumps([(a.rewards, a.advantages, a.lengths) for a in answers])
+
+
 def turned(answers: Sequence[Answer]) -> tuple[Computation, ...]:
     """The computations that give the advantages with the opposite sign."""
-    opposite = [
-        (a.rewards, [[-value for value in group] for group in a.advantages])
+    return _of_changed(answers, lambda value, tokens: -value)
+
+
+def over_length(answers: Sequence[Answer]) -> tuple[Computation, ...]:
+    """The computations that give the advantages times their row's length."""
+    return _of_changed(answers, lambda value, tokens: value * tokens)
+
+
+def _of_changed(
+    answers: Sequence[Answer], change: Callable[[float, int], float]
+) -> tuple[Computation, ...]:
+    """The computations that give all whole groups' advantages, each changed; a row's
+    length is the second number of `change`."""
+    changed = [
+        replace(
+            a,
+            advantages=[
+                [change(value, tokens) for value, tokens in zip(*pair)]
+                for pair in zip(a.advantages, lengths_of(a))
+            ],
+        )
         for a in answers
         if a.is_whole
     ]
-    return _computations(json.dumps(opposite)) if opposite else ()
+    return _computations(_text(changed)) if changed else ()
 
 
 def with_own_eps(
@@ -97,18 +126,29 @@ def _misses(ruler: Ruler, computed: Numbers) -> bool:
 
 
 def left_over_of(answers: Sequence[Answer]) -> tuple[LeftOver, ...]:
-    """What is left over of the answers that no known computation gives. Lengths and a
-    KL are not asked about: a function of rewards has none."""
+    """What is left over of the answers that no known computation gives. A KL is not
+    asked about, since a function of rewards has none; lengths are, if it takes them."""
     whole = [a for a in answers if a.is_whole]
     found = left_over(Ruler(as_steps(*whole))) if whole else ()
-    return tuple(each for each in found if each.kind in (PIECES, CLAMP, FLOOR, ZEROED))
+    kinds = {PIECES, CLAMP, FLOOR, ZEROED}
+    if any(a.lengths for a in whole):
+        kinds |= OF_LENGTH
+    return tuple(each for each in found if each.kind in kinds)
 
 
 @lru_cache(256)
-def _computations(pairs: str) -> tuple[Computation, ...]:
+def _computations(text: str) -> tuple[Computation, ...]:
     """The computations that give the advantages of every batch of JSON text, sorted.
     Releases that answer alike share one search."""
-    steps = as_steps(*(Answer(*pair) for pair in json.loads(pairs)))
+    answers = [
+        Answer(rewards, advantages, lengths=lengths)
+        for rewards, advantages, lengths in json.loads(text)
+    ]
+    return fitting(as_steps(*answers))
+
+
+def fitting(steps: LoggedSteps) -> tuple[Computation, ...]:
+    """The computations that give the advantages of all steps, the plainest first."""
     found = search(Ruler(steps), Declaration())
     fitting = found.fitting(~steps.quiet, WRITTEN)
 
@@ -125,16 +165,28 @@ def _computations(pairs: str) -> tuple[Computation, ...]:
 
 
 def as_steps(*answers: Answer) -> LoggedSteps:
-    """Answers as logged steps. A reward of None is missing. Each row has four tokens,
-    so that a whitening over tokens differs from one over rows."""
+    """Answers as logged steps. A reward of None is missing. Each row has its length or,
+    where the function is given none, four tokens, so that a whitening over tokens
+    differs from one over rows."""
     rows = [
-        (step, prompt, reward or 0.0, advantage, reward is not None, 4)
+        (step, prompt, reward or 0.0, advantage, reward is not None, length)
         for step, answer in enumerate(answers)
-        for prompt, pair in enumerate(zip(answer.rewards, answer.advantages))
-        for reward, advantage in zip(*pair)
+        for prompt, cells in enumerate(
+            zip(answer.rewards, answer.advantages, lengths_of(answer))
+        )
+        for reward, advantage, length in zip(*cells)
     ]
     names = ["step", "prompt", "reward", "advantage", "scored", "length"]
     return to_logged(pd.DataFrame(rows, columns=names))
+
+
+TOKENS = 4
+"""The tokens of every row, where the function is given no lengths."""
+
+
+def lengths_of(answer: Answer) -> Lengths:
+    """The lengths that the function was given, or TOKENS for every row."""
+    return answer.lengths or [[TOKENS] * len(group) for group in answer.rewards]
 
 
 def settings_of(computation: Computation | None, lone_row: str = "zero") -> Settings:
@@ -248,11 +300,11 @@ def _regrouped(answer: Answer, computation: Computation, size: int) -> bool:
     rows = len(flat(answer.rewards))
     if computation.couples_prompts and rows % size:
         return True
-    rewards, advantages = (
+    rewards, advantages, lengths = (
         [flat(groups)[i : i + size] for i in range(0, rows - size + 1, size)]
-        for groups in (answer.rewards, answer.advantages)
+        for groups in (answer.rewards, answer.advantages, lengths_of(answer))
     )
-    return fits(Answer(rewards, advantages), computation)
+    return fits(Answer(rewards, advantages, lengths=lengths), computation)
 
 
 def _float_type(computation: Computation, answers: Sequence[Answer]) -> str:

@@ -79,7 +79,7 @@ logs/judging/declaration.py | "scale": c.scale, | "scale": c.baseline, | logs/te
 logs/judging/space.py | {"rollout": rollout[original]} | {"rollout": rollout} | logs/test_space.py
 logs/judging/space.py | values.nan_to_num(0, torch.inf, -torch.inf) | values | logs/test_space.py
 logs/judging/proof.py | elif record.proof == "declaration": | elif record.proof == "nothing": | logs/test_asks.py
-trainers/probe.py | return 0 if self.computes else 2 | return 0 | trainers/test_probe.py
+trainers/examination.py | return 0 if self.computes else 2 | return 0 | trainers/test_probe.py
 trainers/child.py | if shape != [len(group) for group in rewards]: | if False: | trainers/test_probe.py
 trainers/trl.py | count + 1 if before == step else 0 | count + 1 if before != step else 0 | trainers/test_trl.py
 classroom/plan.py | if minutes < least: | if minutes > least: | classroom/test_plan.py

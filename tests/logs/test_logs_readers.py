@@ -174,6 +174,17 @@ def test_columns_that_a_person_or_a_trainer_names_are_trusted():
     assert trl.trusted == {"step", "prompt", "advantage", "reward"}
 
 
+def test_a_mask_with_one_value_a_row_is_said_not_to_be_used():
+    log = made(steps=3).assign(response_mask=1)
+    found = check_log([of(log.to_csv(index=False))])
+    said = [note for note in found.notes if "`response_mask`" in note]
+    assert len(said) == 1 and "one value a row" in said[0] and "not used" in said[0]
+    named = check_log(
+        [of(log.to_csv(index=False))], columns={"accepted": "response_mask"}
+    )
+    assert not any("`response_mask` has" in note for note in named.notes)
+
+
 def test_an_empty_advantage_is_said_in_the_sentence():
     log = made(steps=3)
     log.loc[[5, 6], "advantage"] = None

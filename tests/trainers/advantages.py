@@ -126,3 +126,74 @@ def rloo_normalized(groups):
     every = [a for g in apart for a in g]
     mean, spread = statistics.fmean(every), deviation(every)
     return [[(a - mean) / (spread + 1e-4) for a in g] for g in apart]
+
+
+def normalizes_the_sum(rewards):
+    """GRPO of correct + 0.5 format: summed, then normalized."""
+    pairs = zip(rewards["correct"], rewards["format"])
+    return grpo([[summed(row, (1, 0.5)) for row in zip(*pair)] for pair in pairs])
+
+
+def sums_the_normalized(rewards):
+    """GDPO, as TRL's normalize_then_sum: each normalized in its group, summed with the
+    weights 1 and 0.5, and the sum normalized over the batch."""
+    pairs = zip(grpo(rewards["correct"]), grpo(rewards["format"]))
+    sums = [[a + 0.5 * b for a, b in zip(*pair)] for pair in pairs]
+    there = [[r is not None for r in group] for group in rewards["correct"]]
+    every = [a for pair in zip(sums, there) for a, is_there in zip(*pair) if is_there]
+    mean, spread = statistics.fmean(every), deviation(every)
+    return [
+        [
+            (a - mean) / (spread + 1e-4) if is_there else 0.0
+            for a, is_there in zip(*pair)
+        ]
+        for pair in zip(sums, there)
+    ]
+
+
+def multiplies(rewards):
+    """GRPO of the product of two rewards."""
+    pairs = zip(rewards["correct"], rewards["format"])
+    return grpo(
+        [[None if None in row else row[0] * row[1] for row in zip(*p)] for p in pairs]
+    )
+
+
+def of_three_with_lengths(rewards, lengths):
+    """GRPO of correct + 0.5 format - 0.2 repeated, whatever the lengths are."""
+    names = ("correct", "format", "repeated")
+    prompts = zip(*(rewards[name] for name in names))
+    sums = [[summed(row, (1, 0.5, -0.2)) for row in zip(*prompt)] for prompt in prompts]
+    return grpo(sums)
+
+
+def summed(row, weights):
+    """A row's weighted sum; None if no function gave a reward."""
+    there = [w * r for w, r in zip(weights, row) if r is not None]
+    return sum(there) if there else None
+
+
+def opo(groups, lengths):
+    """OPO by hand: less the mean that weights a row by its length. A missing reward
+    gets 0 and has no weight."""
+    advantages = []
+    for group, tokens in zip(groups, lengths):
+        pairs = [(r, n) for r, n in zip(group, tokens) if r is not None]
+        weight = sum(n for _, n in pairs) or 1
+        mean = sum(r * n for r, n in pairs) / weight
+        advantages.append([0.0 if r is None else r - mean for r in group])
+    return advantages
+
+
+def shorter_is_better(groups, lengths):
+    """GRPO of the reward less 0.01 for each token."""
+    pairs = zip(groups, lengths)
+    return grpo(
+        [[None if r is None else r - 0.01 * n for r, n in zip(*p)] for p in pairs]
+    )
+
+
+def per_token(groups, lengths):
+    """GRPO over the response's length."""
+    pairs = zip(grpo(groups), lengths)
+    return [[a / n for a, n in zip(*pair)] for pair in pairs]

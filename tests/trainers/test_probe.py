@@ -4,6 +4,7 @@ gives their numbers. The functions are written by hand in advantages.py."""
 import json
 import math
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -203,6 +204,108 @@ def test_tensors_with_a_gradient_are_numbers():
     assert judged.computes.startswith("Dr. GRPO")
 
 
+TWO = ("correct", "format")
+
+
+def test_a_weighted_sum_of_rewards_is_probed_like_one_reward():
+    declared = {"estimator": "grpo"}
+    judged = gradebook.probe(advantages.normalizes_the_sum, declared, rewards=TWO)
+    assert judged.computes == "GRPO (ddof 1, eps 0.0001)"
+    said = "summed as they are: 1 correct + 0.5 format"
+    assert judged.convention["rewards"] == said and said in str(judged)
+    assert judged.convention["missing"] == "left out"
+    assert {*judged.laws.values()} == {"holds"}
+    assert (judged.matches, judged.bugs, judged.exit_code) == (True, {}, 0)
+
+
+def test_rewards_that_are_normalized_and_then_summed_are_gdpo():
+    judged = gradebook.probe(
+        advantages.sums_the_normalized, {"estimator": "grpo"}, rewards=TWO
+    )
+    each = "each reward normalized in its group (eps 0.0001)"
+    summed = "summed with the weights 1 and 0.5, the sum normalized over the batch"
+    assert judged.computes == f"GDPO ({each}, {summed}, ddof 1, eps 0.0001)"
+    assert (judged.matches, judged.bugs, judged.exit_code) == (False, {}, 1)
+    kept = ("order", "zero_sum", "flat", "scale", "missing", "rising")
+    assert {judged.laws[law] for law in kept} == {"holds"}
+    assert judged.laws["other_prompts"] == "by convention"
+    found = gradebook.probe(
+        advantages.sums_the_normalized, {"estimator": "gdpo"}, rewards=TWO
+    )
+    assert (found.matches, found.exit_code) == (True, 0)
+
+
+def test_the_readmes_function_of_several_rewards_gets_the_readmes_answer():
+    readme = Path(gradebook.__file__).parent / "trainers" / "README.md"
+    blocks = re.findall(r"```\w*\n(.*?)```", readme.read_text("utf-8"), re.S)
+    (at,) = [n for n, block in enumerate(blocks) if "def normalized(" in block]
+    names: dict = {"__name__": "readme"}
+    exec(blocks[at], names)
+    judged = gradebook.probe(names["advantages"], rewards=TWO, lengths=True)
+    assert str(judged).splitlines()[0] == blocks[at + 1].strip()
+    assert judged.exit_code == 0
+
+
+def test_a_product_of_rewards_is_no_weighted_sum_and_no_bug():
+    judged = gradebook.probe(advantages.multiplies, rewards=TWO)
+    assert (judged.computes, judged.bugs, judged.exit_code) == ("", {}, 2)
+    assert "No weighted sum of the rewards" in judged.left_over
+    assert judged.laws["rising"] == "by convention"
+
+
+def test_several_rewards_and_lengths_that_decide_nothing():
+    judged = gradebook.probe(
+        advantages.of_three_with_lengths, rewards=(*TWO, "repeated"), lengths=True
+    )
+    terms = "1 correct + 0.5 format - 0.2 repeated"
+    assert judged.convention["rewards"] == f"summed as they are: {terms}"
+    assert judged.convention["lengths"] == "not used"
+    assert judged.computes == "GRPO (ddof 1, eps 0.0001)" and judged.exit_code == 0
+
+
+def test_a_baseline_that_weights_rows_by_their_length_is_opo():
+    judged = gradebook.probe(advantages.opo, {"estimator": "opo"}, lengths=True)
+    assert (judged.computes, judged.convention["lengths"]) == ("OPO", "used")
+    assert judged.laws["order"] == judged.laws["rising"] == "holds"
+    assert judged.laws["zero_sum"] == "by convention"
+    assert (judged.matches, judged.bugs, judged.exit_code) == (True, {}, 0)
+
+
+def test_a_length_in_the_reward_is_said_and_accused_of_nothing():
+    judged = gradebook.probe(advantages.shorter_is_better, lengths=True)
+    assert (judged.computes, judged.bugs, judged.exit_code) == ("", {}, 2)
+    assert "each token of the length changes the reward by -0.01" in judged.left_over
+    assert judged.laws["rising"] == judged.laws["flat"] == "by convention"
+
+
+def test_advantages_over_the_length_are_said_to_be_so():
+    judged = gradebook.probe(advantages.per_token, lengths=True)
+    assert (judged.computes, judged.bugs, judged.exit_code) == ("", {}, 2)
+    assert (
+        judged.left_over == "Times the row's length, that is GRPO (ddof 1, eps 0.0001)."
+    )
+
+
+@pytest.mark.parametrize(
+    "names", ["correct", ["a"], ["a", "a"], ["a", 1], list("nine") * 3]
+)
+def test_names_of_rewards_are_two_to_eight_different_ones(names):
+    with pytest.raises(GradebookError, match="2 to 8 different names"):
+        gradebook.probe(advantages.multiplies, rewards=names)
+
+
+def test_recorded_outputs_have_one_reward_and_no_lengths():
+    with pytest.raises(GradebookError, match="gradebook.check reads a table"):
+        gradebook.probe(outputs=[([[1, 0]], [[0.5, -0.5]])], lengths=True)
+
+
+def test_a_function_that_takes_other_arguments_gets_its_error_as_an_answer():
+    judged = gradebook.probe(advantages.opo, rewards=TWO)
+    assert "missing 1 required positional" in judged.troubles["several rewards"]
+    assert (judged.computes, judged.exit_code) == ("", 2)
+    assert "holds" not in judged.laws.values()
+
+
 def test_recorded_outputs_are_judged_and_a_law_without_a_pair_is_not_measured():
     groups = [[1.25, -0.5, 0.75, 2.0], [0.0, -1.125, 0.375, 0.25]]
     judged = gradebook.probe(outputs=[(groups, advantages.grpo(groups))])
@@ -234,6 +337,11 @@ def test_the_command_prints_and_gives_the_checks_exit_codes(capsys, monkeypatch)
     assert list(judged["bugs"]) == ["unscored_rows"]
     assert main(["probe", "advantages:missing_is_zero", "--format", "github"]) == 1
     assert capsys.readouterr().out.startswith("::error title=")
+    given = ["--rewards", "correct,format", "--declared", "estimator=gdpo"]
+    assert main(["probe", "advantages:sums_the_normalized", *given]) == 0
+    assert "Computes GDPO" in capsys.readouterr().out
+    assert main(["probe", "advantages:opo", "--lengths"]) == 0
+    assert "lengths: used" in capsys.readouterr().out
     for name in ("advantages:none_such", "advantages", "advantages:time"):
         assert main(["probe", name]) == 2
         assert "expected package.module:function" in capsys.readouterr().err

@@ -209,8 +209,8 @@ def statement_of(
             f"Cannot tell: the advantages {_match(j)}; you declared {asked}",
             (
                 "What you declared is further off than rounding explains, but not far:"
-                f" less than {BEYOND:g} times. More steps, or more digits, would show"
-                " it.",
+                f" less than {BEYOND:g} times.",
+                f"{_what_would_show(j)} would show it.",
             ),
         )
     if j.why == "copies":
@@ -367,9 +367,19 @@ def _suspect(j: Judgement, s: Suspect, columns: Columns) -> Statement:
     more = f" (or {_titles(j.asks[1:3])})" if len(j.asks) > 1 else ""
     question = f"Was this computation configured? If not, it is {record.title}{more}."
     if j.declaration.decides:
-        more_rows = "More steps, or more digits, may show it."
+        more_rows = f"{_what_would_show(j)} may show it."
         return Statement(first, (*rest, question, more_rows))
     return Statement(first, (*rest, question), "declare what was")
+
+
+def _what_would_show(j: Judgement) -> str:
+    """What a log needs to tell two computations apart. Prompts whose rewards are all
+    equal do not, however many they are."""
+    steps = j.evidence.ruler.steps
+    first = steps.reward[steps.groups.first][steps.prompt]
+    if (steps.reward == first).all():
+        return "Prompts whose rewards differ"
+    return "More steps, or more digits,"
 
 
 def _how_many(j: Judgement) -> str:

@@ -104,6 +104,8 @@ class Columns:
               first, where the choice is a guess
     format    the trainer's format that the file is of, if any
     curves    the file's columns are curves over steps: numbers, and no rows
+    masks_by_row  columns named as a mask of tokens is, with one value a row, which are
+              not used
     first     every column of the file -> its first cells, as text; in Parquet, what
               it holds
     """
@@ -116,6 +118,7 @@ class Columns:
     others: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     format: Format | None = None
     curves: tuple[str, ...] = ()
+    masks_by_row: tuple[str, ...] = ()
     first: First = field(default_factory=dict)
 
     @property
@@ -226,8 +229,15 @@ def guessed(
         functions=() if trusts else functions,
         others=others,
         format=format,
+        masks_by_row=_masks_by_row(kinds, {*role.values(), *rewards}),
         first=first,
     )
+
+
+def _masks_by_row(kinds: Mapping[str, str], used: set[str]) -> tuple[str, ...]:
+    """Columns named as a mask of tokens is, with one value a row."""
+    free = (n for n in kinds if n not in used and kinds[n] in (NUMBER, DIGITS, FLAG))
+    return tuple(name for name in free if plain(name) in NAMES["mask"])
 
 
 def _has_cells(role: str, kind: str | None) -> bool:
