@@ -164,6 +164,47 @@ def test_the_decimals_of_a_text_are_known(text, kind):
     assert read_files([of(csv)]).types == {"reward": "", "advantage": kind}
 
 
+def with_commas(log, sep):
+    """The log as a spreadsheet with decimal commas saves it, three decimals each."""
+    log = log.astype({"reward": float})
+    return log.to_csv(index=False, sep=sep, decimal=",", float_format="%.3f")
+
+
+@pytest.mark.parametrize("sep", [";", "\t", ","])
+def test_decimal_commas_are_read(sep):
+    log = made(steps=3)
+    text = with_commas(log, sep)
+    assert '"0,' in text if sep == "," else "0," in text
+    found = check_log([of(text)])
+    assert found.verdict == "correct" and found.steps_judged == 3
+    read = read_files([of(text)])
+    assert read.types["advantage"] == "text 3"
+    assert read.table["advantage"].tolist() == log["advantage"].round(3).tolist()
+
+
+@pytest.mark.parametrize(
+    "cells, numbers",
+    [
+        (["0,5", "1,25", "-2"], [0.5, 1.25, -2.0]),
+        (["0,500", "1,000", "-1,000"], [0.5, 1.0, -1.0]),
+        (["1e-3", "0,5", "1,5e2"], [0.001, 0.5, 150.0]),
+        # A thousand, or one with three decimals: nobody can know.
+        (["1,000", "2,000", "1"], [None, None, 1.0]),
+        (["1,000", "0.5", "1"], [None, 0.5, 1.0]),
+        # Where commas are decimal, a point parts thousands, or is a mistake.
+        (["1.000", "0,5", "1"], [None, 0.5, 1.0]),
+        (["1,234,567", "1,2,3", "1"], [None, None, 1.0]),
+    ],
+)
+def test_a_comma_is_a_decimal_one_only_where_nothing_else_can_be_meant(cells, numbers):
+    rows = [f"{step};a;{cell}" for step, cell in enumerate(cells)]
+    log = read_files([of("\n".join(["step;prompt;reward", *rows]))])
+    bad = {error.line - 2 for error in log.broken}
+    assert bad == {row for row, x in enumerate(numbers) if x is None}
+    read = dict(zip(log.table["step"], log.table["reward 0"]))
+    assert read == {row: x for row, x in enumerate(numbers) if x is not None}
+
+
 def test_columns_that_a_person_or_a_trainer_names_are_trusted():
     log = made(steps=1)
     source = of(log.to_csv(index=False))

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from gradebook.core.columns import ALL, FLAGS
+from gradebook.core.columns import ALL, COMMA, FLAGS, with_point
 from gradebook.core.errors import GradebookError, choice, refuse, shown
 from gradebook.core.formatting import DUST
 from gradebook.core.lazy_pandas import pd
@@ -49,7 +49,7 @@ Avoid = frozenset[tuple[str, str]]
 """Roles and columns that they take only if no other can be it."""
 SPREAD = 1e-6
 """One advantage stands at all tokens of a row, up to this."""
-DECIMAL = re.compile(r"[+-]?(?:nan|inf|[0-9]*\.?)([0-9]*)", re.IGNORECASE)
+DECIMAL = re.compile(r"[+-]?(?:nan|inf|[0-9]*[.,]?)([0-9]*)", re.IGNORECASE)
 DECIMALS = 12
 """Numbers with more decimals are written in full, not rounded."""
 
@@ -163,7 +163,8 @@ def kind_of(cells: Sequence[Any], typed: bool = False) -> str:
     words = [_word(cell) for cell in cells]
     if all(word in ("true", "false") for word in words):
         return FLAG
-    if sum(not math.isnan(_number(word)) for word in words) * 2 <= len(words):
+    read = _reader(words)
+    if sum(not math.isnan(read(word)) for word in words) * 2 <= len(words):
         return TEXT
     return DIGITS if typed and any(isinstance(c, str) for c in cells) else NUMBER
 
@@ -587,10 +588,26 @@ def _number(cell: Any) -> float:
         return math.nan
 
 
+def _reader(cells: Iterable[object]) -> Callable[[object], float]:
+    """What reads the numbers of a column with these cells. A comma that can only be a
+    decimal one, as in 0,5, makes the other commas of its column decimal ones, too.
+    Without such a cell `1,000` may be a thousand, and is no number."""
+    words = [word for word in map(_word, cells) if "," in word]
+    return _with_comma if any(with_point(word) != word for word in words) else _number
+
+
+def _with_comma(cell: object) -> float:
+    """A number of a column with decimal commas; a point would part its thousands."""
+    word = _word(cell)
+    if isinstance(cell, str) and "." in word:
+        return math.nan
+    return _number(word.replace(",", ".")) if COMMA.fullmatch(word) else _number(cell)
+
+
 def _numbers(column: pd.Series) -> np.ndarray:
     if column.dtype.kind in "fiub":
         return np.array(column, dtype="float64")
-    return _each(column, _number)
+    return _each(column, _reader(_kinds(column)[1]))
 
 
 def _whole(column: pd.Series, least: int, broken: Broken) -> np.ndarray:
