@@ -3,8 +3,9 @@ Which bug is in the trainer, if any? Pure functions of scenarios; what is drawn 
 drawn by a hash, so that a reload asks the same."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -13,8 +14,11 @@ from gradebook.analysis.comparison import Comparison, compare, push
 from gradebook.bugs import swap
 from gradebook.cases.reports import draw
 from gradebook.cases.scenario import Scenario, load, variants
+from gradebook.core.batch import Batch
 from gradebook.core.errors import GradebookError
 from gradebook.core.formatting import same
+from gradebook.core.settings import KINDS, Settings
+from gradebook.engine.pipeline import CORRECT, Engine, Trace, run
 
 NOWHERE = "Nowhere: they agree"
 NO_BUG = "None: these numbers are correct"
@@ -95,8 +99,11 @@ def _runs(case: Scenario) -> bool:
 
 def trained_with(both: Comparison, case: Scenario, faulty: bool = True) -> Tensor:
     """What one engine gives: an advantage a row, or a push a token."""
-    trace = both.faulty if faulty else both.correct
-    return trace.advantage if case.lines == "row" else push(both.batch, trace)
+    return _trained_with(both.batch, both.faulty if faulty else both.correct, case)
+
+
+def _trained_with(batch: Batch, trace: Trace, case: Scenario) -> Tensor:
+    return trace.advantage if case.lines == "row" else push(batch, trace)
 
 
 @lru_cache(maxsize=64)
@@ -129,3 +136,44 @@ def explained_by(case: Scenario, bugs: Sequence[str]) -> list[str]:
         if bool(same(trained_with(found, case), wanted).all()):
             fitting.append(name)
     return fitting
+
+
+@lru_cache(maxsize=64)
+def acting(case: Scenario, bugs: tuple[str, ...]) -> list[str]:
+    """The settings that these bugs' pages offer and that do something on this batch:
+    another value gives other numbers, in the correct engine or with one of the bugs.
+    It is the same for every answer, so it names none."""
+    engines = [CORRECT, *(swap(name).engine for name in bugs)]
+    read = {name for bug in bugs for name in load(bug).controls}
+    return [n for n in case.settings if n in read and _acts(case, n, engines)]
+
+
+def _acts(case: Scenario, name: str, engines: Sequence[Engine]) -> bool:
+    for engine in engines:
+        wanted = _numbers(case, case.settings, engine)
+        for value in _others(name, case.settings[name]):
+            settings = replace(case.settings, **{name: value})
+            found = _numbers(case, settings, engine)
+            if found is None or wanted is None:
+                if found is not wanted:
+                    return True
+            elif not bool(same(found, wanted).all()):
+                return True
+    return False
+
+
+def _numbers(case: Scenario, settings: Settings, engine: Engine) -> Tensor | None:
+    """What the engine trains with; None if it stops with an error."""
+    try:
+        batch = case.rows.batch(settings)
+        return _trained_with(batch, run(engine, batch), case)
+    except GradebookError:
+        return None
+
+
+def _others(name: str, value: Any) -> list[Any]:
+    """Other values of the setting: all of few, else some small numbers."""
+    kind = KINDS[name]
+    some: Sequence[Any] = kind.options or (True, False, 0.0, 0.5, 1, 2, 3)
+    others = [other for other in some if kind.fits(other)]
+    return [other for other in (*others, *[None] * kind.optional) if other != value]

@@ -60,3 +60,17 @@ def test_a_batch_that_hides_its_bug_is_explained_by_none():
     assert quiz.explained_by(load("partial_groups-full"), LEARNT) == []
     tail = load("partial_groups-tail")
     assert quiz.explained_by(tail, LEARNT) == ["partial_groups"]
+
+
+def test_only_settings_that_act_on_the_batch_are_named():
+    # Without a division neither ddof nor eps acts, without a second normalization its
+    # deviation does not, and every row has its EOS as the log says.
+    bugs = ("partial_groups", "double_normalization", "no_eos_outliers")
+    case, _ = quiz.checkpoint(bugs)
+    assert case.settings.scale == "none" and not case.settings.whiten_tokens
+    acting = quiz.acting(case, bugs)
+    assert {"baseline", "scale", "mask_no_eos"} <= {*acting}
+    assert {"ddof", "eps", "whiten_ddof", "whiten_eps"}.isdisjoint(acting)
+    # Who would normalize twice would do it over these: that acts with one of the bugs,
+    # so it is named whatever the answer is.
+    assert "second_over" in acting

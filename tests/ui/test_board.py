@@ -16,7 +16,7 @@ from gradebook.cases import link
 from gradebook.cases.edits import ACTS
 from gradebook.cases.scenario import load
 from gradebook.ui.board import component
-from gradebook.ui.board.lesson import challenge, lesson
+from gradebook.ui.board.lesson import challenge, lesson, path
 from gradebook.ui.board.view import view
 from gradebook.ui.parts.drafts import SKIPPED, Draft, Guess, Progress
 
@@ -362,3 +362,20 @@ def test_pasted_groups_of_another_size_are_asked_about_in_a_sentence():
     draft.take({"do": "replace", "text": block.rsplit("\n", 1)[0]})
     words = "The largest pasted group has 8 rows; the setting says 4."
     assert view(draft, kind="advantage", covered=True)["regrouped"] == (8, 4, words)
+
+
+def stage_texts(name, stage, row):
+    draft = Draft(load(name))
+    draft.take({"do": "select", "row": row, "token": 0})
+    chapters = path(draft, covered=False)["chapters"]
+    stages = [each for chapter in chapters for each in chapter["stages"]]
+    (texts,) = (each["texts"] for each in stages if each["name"] == stage)
+    return texts
+
+
+def test_a_row_that_is_not_trained_since_its_advantage_is_0_says_so():
+    # Row 0 is the only row of its group that counts: its score is its baseline. The
+    # faulty engine compares it with row 1.
+    assert stage_texts("no_eos_outliers", "trained", 0) == ("no (advantage 0)", "yes")
+    # A row without tokens is left out whatever its advantage is.
+    assert stage_texts("rejected_rows", "trained", 0)[0] == "no"

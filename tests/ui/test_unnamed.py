@@ -4,6 +4,8 @@ import pytest
 
 from gradebook.analysis import quiz
 from gradebook.cases.scenario import load
+from gradebook.cases.state import TEXTS
+from gradebook.core.settings import FLAGS
 from gradebook.ui.parts import unnamed
 from gradebook.ui.parts.drafts import PROGRESS, SKIPPED, Guess, Progress
 
@@ -72,3 +74,19 @@ def test_a_solved_challenge_offers_another_batch_without_its_name(visit):
     page.run()
     assert "Not quite." in page.text
     assert page.app.session_state[PROGRESS.name].unnamed == {case.name: False}
+
+
+def test_a_checkpoint_says_its_settings_in_sentences(visit):
+    page = visit(ORDER[2], {PROGRESS.name: after(3)})
+    page.app.button(key="checkpoint").click()
+    page.run()
+    (line,) = (x.value for x in page.app.caption if x.value.startswith("Settings."))
+    assert "Unfinished rows may earn an advantage" in line
+    assert "If the trainer normalizes a second time, then over kept" in line
+    assert "ddof" not in line and "eps" not in line.replace("steps", "")
+
+
+def test_every_flag_has_a_sentence_for_yes_and_for_no():
+    for name, texts in TEXTS.items():
+        assert (name in FLAGS) == ({"yes", "no"} <= {*texts}), name
+        assert "{}" in texts.get("said", "{}")

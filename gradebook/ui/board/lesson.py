@@ -427,10 +427,13 @@ def _stage(
         if stage == "weight":
             texts = _share(correct, faulty)
     slopes = _slopes(batch, traces, stage, row, token)
+    differs = texts[0] != texts[1] or slopes[0] != slopes[1]
+    if stage == "trained":
+        texts = _trained(batch, traces[0], row), _trained(batch, traces[1], row)
     shown: dict[str, Any] = {"name": stage, "texts": texts[:sides]}
     if any(slopes):
         shown["slopes"] = slopes[:sides]
-    return shown, texts[0] != texts[1] or slopes[0] != slopes[1]
+    return shown, differs
 
 
 WRITES = dict.fromkeys(
@@ -459,6 +462,14 @@ def _share(correct: float, faulty: float) -> tuple[str, str]:
         first, second = (f"1 / {round(share)}" for share in shares)
         return first, second
     return pair(correct, faulty, 4, plain)
+
+
+def _trained(batch: Batch, trace: Trace, row: int) -> str:
+    """Whether the row is trained; one with tokens is not if its advantage is 0."""
+    if bool(trace.trained[row]):
+        return "yes"
+    is_flat = bool(batch.has_tokens[row]) and not settled(float(trace.advantage[row]))
+    return "no (advantage 0)" if is_flat else "no"
 
 
 def _slopes(

@@ -15,7 +15,7 @@ import streamlit as st
 from gradebook.analysis import quiz
 from gradebook.bugs import BUGS
 from gradebook.cases.scenario import Scenario, load, variants
-from gradebook.cases.state import start, title
+from gradebook.cases.state import TEXTS, start, title
 from gradebook.core.columns import COLUMNS, as_text, titled
 from gradebook.core.formatting import minus, settled, signed
 from gradebook.output.figures import picture
@@ -23,7 +23,7 @@ from gradebook.output.panels import telling, token_panel
 from gradebook.ui import keys
 from gradebook.ui.parts import address, drafts, words
 from gradebook.ui.parts.drafts import SKIPPED, Progress
-from gradebook.ui.parts.widget import markup, table
+from gradebook.ui.parts.widget import into_view, markup, table
 
 LATER = 2
 """So many further bugs are revealed before a missed prediction comes back."""
@@ -109,6 +109,7 @@ def transfer(bug: str, solved: bool) -> None:
         return
     with st.container(border=True, key="unnamed"):
         _asked_where(case)
+        into_view("unnamed", case.name)
 
 
 def at_the_end(following: Callable[[], None]) -> None:
@@ -118,10 +119,12 @@ def at_the_end(following: Callable[[], None]) -> None:
     if "checkpoint" in here:
         with st.container(border=True, key="unnamed-end"):
             _asked_which(int(here["checkpoint"]))
+            into_view("unnamed-end", f"checkpoint-{here['checkpoint']}")
         following()
     elif "again" in here:
         with st.container(border=True, key="unnamed-end"):
             _asked_where(load(here["again"]))
+            into_view("unnamed-end", here["again"])
         following()
     elif count := checkpoint_due(progress):
         label = f"Checkpoint after {count} bugs: which is it, if any?"
@@ -188,8 +191,7 @@ def _choices(name: str, question: quiz.Question, pick: Callable[[int], None]) ->
 
 def batch(case: Scenario, bugs: Sequence[str] = ()) -> None:
     """The batch as a table, and the settings in which it is not the report's. If one
-    of several bugs is asked for: the trainer's numbers, and all settings that any of
-    these bugs reads, so that they name none."""
+    of several bugs is asked for: the trainer's numbers, and the settings that act."""
     rows, settings = case.rows, case.settings
     head, body = [titled(name) for name in rows.columns], []
     cells = [_texts(name, rows[name]) for name in rows.columns]
@@ -200,16 +202,25 @@ def batch(case: Scenario, bugs: Sequence[str] = ()) -> None:
         head.append("the trainer's advantage" if by_row else "the trainer's push")
         both = quiz.comparison(case)
         cells.append([_result(x) for x in quiz.trained_with(both, case).tolist()])
-        lead, read = "Settings", {n for bug in bugs for n in load(bug).controls}
-        names = [name for name in names if name in read]
+        lead, names = "Settings", quiz.acting(case, tuple(bugs))
     else:
         names = [name for name in names if settings[name] != report[name]]
     for row, line in enumerate(zip(*cells)):
         body.append([str(row), *line])
     table(["row", *head], body, heads=1, label="the batch")
     if names:
-        shown = (f"{title(name)}: {_value(settings[name])}" for name in names)
+        shown = (_setting(name, settings[name]) for name in names)
         st.caption(words.plain(f"{lead}. {'; '.join(shown)}."))
+
+
+def _setting(name: str, value: Any) -> str:
+    """A setting in words: in a sentence if it has one, else by its title."""
+    texts = TEXTS[name]
+    if isinstance(value, bool) and "yes" in texts:
+        return texts["yes" if value else "no"]
+    if "said" in texts and value is not None:
+        return texts["said"].format(_value(value))
+    return f"{title(name)}: {_value(value)}"
 
 
 def _value(value: Any) -> str:

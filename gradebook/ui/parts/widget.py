@@ -171,7 +171,14 @@ def offered(what: str, key: str, frames: Callable[[], Mapping[str, Any]]) -> Non
             st.caption(title)
 
 
+_into_view = st.components.v2.component("gradebook_into_view", js=stub("into_view"))
 _keys = st.components.v2.component("gradebook_shortcuts", js=stub("shortcuts"))
+
+
+def into_view(opened: str, what: str) -> None:
+    """Scrolls to the container with the key `opened` when it shows `what` for the first
+    time. The last element of the container, which the browser then has as a whole."""
+    _into_view(key=f"into-view-{what}", data=[opened], height=1)
 
 
 def shortcuts(
