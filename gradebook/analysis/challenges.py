@@ -199,42 +199,60 @@ def _bounds(condition: case.Bounds, attempt: Attempt) -> str:
 
 def missing_of(condition: case.Condition, attempt: Attempt) -> str:
     """Why a condition does not hold, in one sentence; "" if it does."""
-    batch = attempt.batch
     if isinstance(condition, case.Bounds):
         return _bounds(condition, attempt)
     if isinstance(condition, case.Crash):
-        run(CORRECT, batch)
-        try:
-            run(attempt.bug.engine, batch)
-        except GradebookError:
-            return ""
-        return "The faulty engine still runs."
+        return _no_crash(attempt)
     if isinstance(condition, case.Equal):
-        places = {
-            "batch": torch.zeros(batch.rows),
-            "prompt": batch.prompt_index,
-            "rollout": batch.rollout_index,
-        }[condition.within].tolist()
-        values = getattr(batch, condition.column).tolist()
-        rows = rows_of(condition.rows, batch)
-        pairs = {(places[row], values[row]) for row in rows}
-        if (len(pairs) == len({places[row] for row in rows})) == condition.equal:
-            return ""
-        kind = "different values in one" if condition.equal else "equal values in each"
-        return f"The column {condition.column} has {kind} {condition.within}."
-    both = attempt.comparison
+        return _no_equality(condition, attempt.batch)
     if isinstance(condition, case.Agree):
-        near = condition.within
-        gap = (both.correct.advantage - both.faulty.advantage).abs().nan_to_num().max()
-        if both.agree or (near is not None and gap <= near):
-            return ""
-        rows_differ = bool(both.differs("advantage").any())
-        by_token = bool(both.differs("token_advantage").any())
-        part = "advantage of a token" if by_token else "gradient"
-        part = "advantage" if rows_differ else part
-        return f"The engines still differ in the {part}."
-    differs = both.differs(condition.of)
-    if any(differs[row] for row in rows_of(condition.rows, batch)):
+        return _no_agreement(condition, attempt.comparison)
+    return _no_difference(condition, attempt)
+
+
+def _no_crash(attempt: Attempt) -> str:
+    run(CORRECT, attempt.batch)
+    try:
+        run(attempt.bug.engine, attempt.batch)
+    except GradebookError:
+        return ""
+    return "The faulty engine still runs."
+
+
+def _no_equality(condition: case.Equal, batch: Batch) -> str:
+    places = {
+        "batch": torch.zeros(batch.rows),
+        "prompt": batch.prompt_index,
+        "rollout": batch.rollout_index,
+    }[condition.within].tolist()
+    values = getattr(batch, condition.column).tolist()
+    rows = rows_of(condition.rows, batch)
+    # One value in each place, if there are as many pairs as places.
+    pairs = {(places[row], values[row]) for row in rows}
+    are_equal = len(pairs) == len({places[row] for row in rows})
+    if are_equal == condition.equal:
+        return ""
+    kind = "different values in one" if condition.equal else "equal values in each"
+    return f"The column {condition.column} has {kind} {condition.within}."
+
+
+def _no_agreement(condition: case.Agree, both: Comparison) -> str:
+    gap = (both.correct.advantage - both.faulty.advantage).abs().nan_to_num().max()
+    is_near = condition.within is not None and bool(gap <= condition.within)
+    if both.agree or is_near:
+        return ""
+    if both.differs("advantage").any():
+        part = "advantage"
+    elif both.differs("token_advantage").any():
+        part = "advantage of a token"
+    else:
+        part = "gradient"
+    return f"The engines still differ in the {part}."
+
+
+def _no_difference(condition: case.Differ, attempt: Attempt) -> str:
+    differs = attempt.comparison.differs(condition.of)
+    if any(differs[row] for row in rows_of(condition.rows, attempt.batch)):
         return ""
     return f"Both engines give these rows the same {condition.of}."
 
@@ -297,21 +315,22 @@ def matched(old: list[str], new: list[str]) -> tuple[int | None, ...]:
 
 def overstepped(edits: case.Edits, differences: Changes) -> str:
     """Which edit the challenge does not allow, in one sentence; "" if there is none."""
-    added = differences.came_from.count(None)
+    cells, settings = differences.cells, differences.settings
+    added, removed = differences.came_from.count(None), differences.removed
     survivors = [row for row in differences.came_from if row is not None]
+    columns = {column for _, column in cells}
+    rows = {row for row, _ in cells}
     within = (
-        ("any" in edits.settings or differences.settings <= {*edits.settings})
-        and (edits.add or not added)
-        and (edits.remove or not differences.removed)
-        and (edits.reorder or survivors == sorted(survivors))
-        and all(row in edits.rows or not edits.rows for row, _ in differences.cells)
-        and all({"any", name} & {*edits.columns} for _, name in differences.cells)
+        "any" in edits.settings or settings <= {*edits.settings},
+        "any" in edits.columns or columns <= {*edits.columns},
+        not edits.rows or rows <= {*edits.rows},
+        edits.add or not added,
+        edits.remove or not removed,
+        edits.reorder or survivors == sorted(survivors),
     )
-    if not within:
+    if not all(within):
         return "There is an edit that this challenge does not allow."
-    count = (
-        len(differences.cells) + len(differences.settings) + added + differences.removed
-    )
+    count = len(cells) + len(settings) + added + removed
     return f"There are {count} edits." if 0 < edits.most < count else ""
 
 

@@ -385,21 +385,21 @@ def kept_prompts(step: Step, settings: Settings) -> Changes:
 def own_advantage(step: Step, settings: Settings) -> Changes:
     """A token's gradient depends on its own row's advantage, and on no other row's.
 
-    It needs log-probabilities, and a prompt with three rows that count, two of them
-    with different rewards, compared with a plain mean.
+    It needs log-probabilities, and a prompt of three rows or more, each a rollout of
+    its own, with two that count and have different rewards, compared with a plain mean.
     """
-    plain = settings["baseline"] in ("group_mean", "batch_mean", "none")
-    plain = plain and not settings["whiten_tokens"]
-    plain = plain and settings["overlong_limit"] is None
-    if not step or "logp" not in step[0] or not plain:
+    plain_mean = settings["baseline"] in ("group_mean", "batch_mean", "none")
+    adjusted = settings["whiten_tokens"] or settings["overlong_limit"] is not None
+    if not step or "logp" not in step[0] or not plain_mean or adjusted:
         return
     for rows in grouped(step, "prompt"):
-        whole = [r for r in rows if len(grouped(rows, "rollout")) == len(rows)]
-        voting = [row for row in whole if row["counted"] and row["credited"]]
+        if len(rows) < 3 or len(grouped(rows, "rollout")) < len(rows):
+            continue
+        voting = [row for row in rows if row["counted"] and row["credited"]]
         for first in voting:
-            others = [r for r in voting if r["reward"] != first["reward"]]
-            for second in others[:1] if len(rows) > 2 else []:
-                still = [r for r in rows if r not in (first, second)]
+            others = [row for row in voting if row["reward"] != first["reward"]]
+            for second in others[:1]:
+                still = [row for row in rows if row not in (first, second)]
                 what = f"rows {first['row']} and {second['row']} exchange rewards"
                 new = {first["row"]: second["reward"], second["row"]: first["reward"]}
                 yield Change(what, with_rewards(step, new), due_of(still))
@@ -467,20 +467,19 @@ def rejected(step: Step, settings: Settings) -> Changes:
     if settings["whiten_tokens"] or settings["overlong_limit"] is not None:
         return
     low, cap = settings["off_policy_low"], settings["off_policy_cap"]
-    without: list = []
-    due: dict = {}
+    masks = [row["mask"] for row in step]
+    inside = []
     for row in step:
         old = row["old_logp"] if "old_logp" in row else row["logp"]
         ratios = [math.exp(a - b) for a, b in zip(old, row["behaviour_logp"])]
-        inside = [m * (low <= r <= cap) for m, r in zip(row["mask"], ratios)]
-        mask = inside if any(inside) else row["mask"]
-        without.append({**row, "mask": mask})
-        if any(inside):
-            due[row["row"]] = None
-    whole = [{**row, "mask": old["mask"]} for row, old in zip(without, step)]
-    if any(a["mask"] != b["mask"] for a, b in zip(without, step)):
+        inside.append([on * (low <= r <= cap) for on, r in zip(row["mask"], ratios)])
+    # A row that loses all its tokens is left as it is, and nothing is asked of it.
+    learning = [left if any(left) else mask for left, mask in zip(inside, masks)]
+    due: dict = {row["row"]: None for row, left in zip(step, inside) if any(left)}
+    if learning != masks:
         what = "the rejected tokens are counted as tokens of the response"
-        yield Change(what, whole, due, base=without)
+        without = [{**row, "mask": mask} for row, mask in zip(step, learning)]
+        yield Change(what, step, due, base=without)
 
 
 def cut(step: Step, settings: Settings) -> Changes:

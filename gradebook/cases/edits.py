@@ -155,6 +155,23 @@ def _as_wide(
     """The table with as many tokens as the longest mask or list of the block, and the
     block with a cell for each token of a mask, masked past a row's end."""
     rows = [dict(zip(names, line)) for line in block]
+    lists = _token_lists(rows, names)
+    width = max((len(cells) for row in lists for cells in row.values()), default=1)
+    if not 1 <= width <= WIDEST:
+        raise refuse(f"1 to {WIDEST} tokens in a row", width, "mask")
+    for row, of_tokens in zip(rows, lists):
+        row |= _filled(of_tokens, width)
+    tokens = [f"t{t + 1}" for t in range(width)]
+    wide = (*(name for name in names if name != "mask"), *tokens)
+    state = replace(state, table=state.table.resized(width))
+    return state, wide, [[row.get(name, "") for name in wide] for row in rows]
+
+
+def _token_lists(
+    rows: Sequence[dict[str, str]], names: Sequence[str]
+) -> list[dict[str, list[Any]]]:
+    """The flags of each row's mask and the parts of its lists, of those that the block
+    has. Raises GradebookError with the row for a cell that is no mask or list."""
     read = {name: flags if name == "mask" else parts for name in ("mask", *LISTS)}
     there = [name for name in read if name in names]
     lists: list[dict[str, list[Any]]] = []
@@ -163,20 +180,19 @@ def _as_wide(
             lists.append({name: read[name](row.get(name, "")) for name in there})
         except GradebookError as error:
             raise error.at(key="mask", row=place) from None
-    width = max((len(cells) for row in lists for cells in row.values()), default=1)
-    if not 1 <= width <= WIDEST:
-        raise refuse(f"1 to {WIDEST} tokens in a row", width, "mask")
-    state = replace(state, table=state.table.resized(width))
-    tokens = [f"t{t + 1}" for t in range(width)]
-    for row, found in zip(rows, lists):
-        mask = found.get("mask", [True] * max(map(len, found.values())))
-        mask += [False] * (width - len(mask))
-        row |= dict(zip(tokens, ("01"[on] for on in mask)))
-        for name in found.keys() - {"mask"}:
-            cells = found[name]
-            row[name] = " ".join([*cells, *["-1"] * (width - len(cells))])
-    wide = (*(name for name in names if name != "mask"), *tokens)
-    return state, wide, [[row.get(name, "") for name in wide] for row in rows]
+    return lists
+
+
+def _filled(lists: Mapping[str, list[Any]], width: int) -> dict[str, str]:
+    """A row's cells: a flag for each token, off past the row's end, and its lists,
+    which are filled up with -1. A row without a mask has all its tokens on."""
+    mask = lists.get("mask", [True] * max(map(len, lists.values())))
+    mask = [*mask, *[False] * (width - len(mask))]
+    cells = {f"t{t + 1}": "01"[on] for t, on in enumerate(mask)}
+    for name in lists.keys() - {"mask"}:
+        filled = [*lists[name], *["-1"] * (width - len(lists[name]))]
+        cells[name] = " ".join(filled)
+    return cells
 
 
 def _apart(line: list[str], headers: Sequence[str]) -> list[str]:

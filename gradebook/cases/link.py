@@ -124,29 +124,39 @@ def _state(link: Mapping[str, str], origin: State) -> State:
     """The case's own state with the link's differences. Raises GradebookError with
     the link's key, or the place in its table."""
     table = unpack(link["t"], origin.table) if "t" in link else origin.table
-    rows = len(table)
-    row = link.get("row", str(min(origin.row, rows - 1)))
-    if row not in [str(row) for row in range(rows)]:
-        raise refuse(f"a row from 0 to {rows - 1}", row, "row")
-    tokens = [str(token) for token in range(max(table.width, 1))]
-    token = link.get("token", tokens[min(origin.token, len(tokens) - 1)])
-    if token not in tokens:
-        raise refuse(f"a token from 0 to {tokens[-1]}", token, "token")
+    rows, tokens = len(table), max(table.width, 1)
+    row = _place("row", link.get("row", str(min(origin.row, rows - 1))), rows)
+    token = link.get("token", str(min(origin.token, tokens - 1)))
+    token_place = _place("token", token, tokens)
     bugs = origin.bugs
     if "bugs" in link and is_start(origin.scenario.name):
-        named = [] if link["bugs"] == NO_BUG else link["bugs"].split(".")
-        for name in named:
-            if name not in BUGS:
-                raise refuse("names of bugs between dots", name, "bugs")
-        bugs = tuple(name for name in BUGS if name in named)
+        bugs = _bugs(link["bugs"])
     changed = {n: read_setting(n, link[n]) for n in origin.settings if n in link}
     settings = replace(origin.settings, **changed)
-    state = State(origin.scenario, table, settings, int(row), bugs, int(token))
+    state = State(origin.scenario, table, settings, row, bugs, token_place)
     try:
         state.batch()
     except GradebookError as error:
         raise error.at(key=f"t.{error.key}") from None
     return state
+
+
+def _place(key: str, text: str, count: int) -> int:
+    """The number of a row or of a token, as `key` says. Raises GradebookError unless
+    it is below `count`."""
+    if text not in [str(place) for place in range(count)]:
+        raise refuse(f"a {key} from 0 to {count - 1}", text, key)
+    return int(text)
+
+
+def _bugs(text: str) -> tuple[str, ...]:
+    """The bugs whose names are between dots, in the order of BUGS. Raises
+    GradebookError for an unknown name."""
+    names = [] if text == NO_BUG else text.split(".")
+    for name in names:
+        if name not in BUGS:
+            raise refuse("names of bugs between dots", name, "bugs")
+    return tuple(name for name in BUGS if name in names)
 
 
 # The table: {"n": rows, "k": [columns], "c": {header: cells}}, with the number of
@@ -200,29 +210,50 @@ def unpack(text: str, original: Table) -> Table:
 
 
 def _unpacked(text: str, original: Table) -> dict[str, list[Any]]:
+    """The cells of each column. Raises whatever a text that Gradebook did not write can
+    break, and ValueError for a table that is too large."""
+    packed = _opened(text)
+    rows = packed.get("n", len(original))
+    columns = packed.get("k", [*original.headers])
+    # Before anything is made of them: a short text can name very many.
+    if rows not in range(MOST_ROWS + 1) or len(columns) > MOST_HEADERS:
+        raise ValueError("too many rows or columns")
+    cells = _base(original, _headers(columns), rows)
+    for header, column in packed.get("c", {}).items():
+        for row, cell in _changes(header, column, rows).items():
+            cells[header][range(rows).index(int(row))] = cell
+    return cells
+
+
+def _opened(text: str) -> dict[str, Any]:
+    """The packed table. Raises ValueError for a text that is not one whole table, and
+    for half of a surrogate pair, however written."""
     stream = zlib.decompressobj()
     padded = text + "=" * (-len(text) % 4)
     packed = base64.b64decode(padded, altchars=b"-_", validate=True)
     value = json.loads(stream.decompress(packed, MOST_UNPACKED).decode())
-    _json(value).decode()  # no half of a surrogate pair, however written
-    rows, changes = value.get("n", len(original)), value.get("c", {})
-    columns = value.get("k", [*original.headers])
-    # Before anything is made of them: a short text can name very many.
-    is_small = rows in range(MOST_ROWS + 1) and len(columns) <= MOST_HEADERS
-    if not stream.eof or stream.unused_data or not is_small:
-        raise ValueError("no table of this case")
+    _json(value).decode()
+    if not stream.eof or stream.unused_data:
+        raise ValueError("not one whole table")
+    return value
+
+
+def _headers(columns: list[Any]) -> list[str]:
+    """The table's headers: a number of tokens is as many columns. Raises ValueError
+    for a column twice, and for too many."""
     headers: list[str] = []
     for name in columns:
         tokens = range(min(name, WIDEST + 1)) if isinstance(name, int) else ()
         headers += [f"t{t + 1}" for t in tokens] or [name]
     if len({*headers}) < len(headers) or len(headers) > MOST_HEADERS:
         raise ValueError("a column twice, or too many")
-    cells = _base(original, headers, rows)
-    for header, column in changes.items():
-        if is_flag(header) and isinstance(column, str):
-            column = [("0", "1").index(mark) == 1 for mark in column]
-        if isinstance(column, list):
-            column = dict(zip(range(rows), column, strict=True))
-        for row, cell in column.items():
-            cells[header][range(rows).index(int(row))] = cell
-    return cells
+    return headers
+
+
+def _changes(header: str, column: Any, rows: int) -> dict[Any, Any]:
+    """A column's changed cells by row, of any of the three forms."""
+    if is_flag(header) and isinstance(column, str):
+        column = [("0", "1").index(mark) == 1 for mark in column]
+    if isinstance(column, list):
+        return dict(zip(range(rows), column, strict=True))
+    return column

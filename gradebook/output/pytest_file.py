@@ -6,15 +6,16 @@ Everything that a learner typed is a Python literal.
 
 import inspect
 import math
+from itertools import chain
 from typing import Any
 
 from gradebook.analysis import laws
 from gradebook.analysis.comparison import compare
 from gradebook.analysis.law_check import convention, kind_of, on_engine, steps_of, words
-from gradebook.analysis.laws import LAWS, Law, worst
+from gradebook.analysis.laws import LAWS, Law, Step, worst
 from gradebook.cases.scenario import Bug, Scenario, bug, load
 from gradebook.cases.state import State, start
-from gradebook.core.batch import PER_TOKEN
+from gradebook.core.batch import PER_TOKEN, Batch
 from gradebook.core.columns import COLUMNS
 from gradebook.core.errors import GradebookError, choice
 from gradebook.engine.pipeline import CORRECT, run
@@ -36,78 +37,59 @@ def pytest_file(state: State, link: str) -> str:
     """
     record = bug(state.bug)
     main = load(record.name)
-    kinds = [kind_of(choice(name, LAWS, "laws")) for name in record.laws]
-    kind = next((k for k in kinds if k != "advantage"), "advantage")
+    kind = _kind(record)
     cases = [_case("edited", state, record, kind)]
     if not cases[0]["tells"]:
         cases.append(_case(main.name, start(main), record, kind))
     cases = [case for case in cases if case["steps"]]
-    test_names = {test["name"] for case in cases for test in case["tests"]}
-    parts = [
-        value
-        for name, value in vars(laws).items()
-        if getattr(value, "__module__", "") == laws.__name__
-        and (name in test_names or value not in LAWS.values())
-    ]
+    names = {name for case in cases for name in case["names"]}
+    more = names if kind != "advantage" else set()
     rule, case = main.rule, state.scenario
     if isinstance(case, Scenario) and case.bug == record.name:
         rule = case.rule
-    named = {name for case in cases for name in case["names"]}
     return rendered(
         "pytest_file.py.jinja",
         bug=record.name,
         link=_text(link),
         rule=_text(rule),
         kind=kind,
-        by_token=[n for n in PER_TOKEN if n in named and kind != "advantage"],
-        by_row=[n for n in WHOLE if n in named and kind != "advantage"],
+        by_token=[name for name in PER_TOKEN if name in more],
+        by_row=[name for name in WHOLE if name in more],
         says={name: COLUMNS[name].help for name in (*PER_TOKEN, *WHOLE)},
-        sources="\n\n".join(map(inspect.getsource, parts)).strip(),
+        sources=_sources({test["name"] for case in cases for test in case["tests"]}),
         cases=cases,
     )
+
+
+def _kind(record: Bug) -> str:
+    """What the trainer's function must return: the gradient or the advantages of
+    tokens, if a law of the bug is about them, else the advantages of rows."""
+    kinds = [kind_of(choice(name, LAWS, "laws")) for name in record.laws]
+    return next((kind for kind in kinds if kind != "advantage"), "advantage")
+
+
+def _sources(test_names: set[str]) -> str:
+    """The source of the laws with these names, and of everything that laws use."""
+    sources = []
+    for name, value in vars(laws).items():
+        if getattr(value, "__module__", "") != laws.__name__:
+            continue
+        if name in test_names or value not in LAWS.values():
+            sources.append(inspect.getsource(value))
+    return "\n\n".join(sources).strip()
 
 
 def _case(case: str, state: State, record: Bug, kind: str) -> dict[str, Any]:
     """A batch, step by step, with its tests, for the template. Its key `tells` is true
     if the batch shows the bug and a test catches it."""
-    batch, labels = state.batch(), state.table.values()["prompt"]
+    batch, prompts = state.batch(), state.table.values()["prompt"]
     settings = batch.settings
-    steps = [
-        [{**row, "prompt": labels[row["row"]]} for row in step]
-        for step in steps_of(batch)
-    ]
-    engines = [on_engine(e, batch, kind) for e in (CORRECT, record.engine)]
-    testable = batch.rows and (batch.logp is not None or kind != "gradient")
-    tests: list[dict[str, Any]] = []
-
-    def ask(name: str, says: str, law: Law, call: str = "") -> bool:
-        """Adds a test, with a tolerance between the two engines, unless the correct
-        engine's own rounding would break it. Returns whether it catches the bug."""
-        try:
-            right, wrong = (worst(law, e, steps, settings)[0] for e in engines)
-        except GradebookError:
-            return False
-        catches = wrong > 1e-7 and right <= wrong / 1000
-        tolerance = min(LOOSE, wrong / 10) if catches else LOOSE
-        if right <= tolerance / 10 and (catches or not call):
-            test = {"name": name, "says": says, "law": call or name}
-            tests.append(test | {"tolerance": float(f"{tolerance:.0e}")})
-        return catches
-
-    laws_of_bug = [law for law in record.laws if not convention(law, settings)]
-    caught = (
-        testable and sum([ask(law, words(law), LAWS[law]) for law in laws_of_bug]) > 0
-    )
-    if testable and not caught:
-        trace = run(CORRECT, batch)
-        expected = getattr(trace, kind).tolist()
-        if kind != "advantage":
-            masks = batch.mask.tolist()
-            expected = [laws.unmasked({"mask": m}, x) for m, x in zip(masks, expected)]
-        says = "The numbers of the correct engine, under the batch's settings."
-        call = f"the_correct_numbers({literal(expected)})"
-        law = laws.the_correct_numbers(expected)
-        caught = ask("the_correct_numbers", says, law, call)
+    steps = steps_of(batch)
+    for row in chain.from_iterable(steps):
+        row["prompt"] = prompts[row["row"]]
+    tests, caught = [], False
+    if batch.rows and (batch.logp is not None or kind != "gradient"):
+        tests, caught = _tests(batch, steps, record, kind)
     return {
         "name": case,
         "settings": [(repr(n), literal(settings[n])) for n in settings],
@@ -118,6 +100,51 @@ def _case(case: str, state: State, record: Bug, kind: str) -> dict[str, Any]:
         "tests": tests,
         "tells": caught and not compare(record, batch).agree,
     }
+
+
+def _tests(
+    batch: Batch, steps: list[Step], record: Bug, kind: str
+) -> tuple[list[dict[str, Any]], bool]:
+    """The tests of the bug's laws, and if none catches the bug, that of the correct
+    numbers. And whether one catches it."""
+    settings = batch.settings
+    correct, faulty = (on_engine(e, batch, kind) for e in (CORRECT, record.engine))
+    tests: list[dict[str, Any]] = []
+
+    def ask(name: str, says: str, law: Law, call: str = "") -> bool:
+        """Adds a test, with a tolerance between the two engines, unless the correct
+        engine's own rounding would break it. Returns whether it catches the bug."""
+        try:
+            right = worst(law, correct, steps, settings)[0]
+            wrong = worst(law, faulty, steps, settings)[0]
+        except GradebookError:
+            return False
+        catches = wrong > 1e-7 and right <= wrong / 1000
+        tolerance = min(LOOSE, wrong / 10) if catches else LOOSE
+        if right <= tolerance / 10 and (catches or not call):
+            test = {"name": name, "says": says, "law": call or name}
+            tests.append(test | {"tolerance": float(f"{tolerance:.0e}")})
+        return catches
+
+    laws_of_bug = [law for law in record.laws if not convention(law, settings)]
+    catching = [law for law in laws_of_bug if ask(law, words(law), LAWS[law])]
+    if catching:
+        return tests, True
+    expected = _correct_numbers(batch, kind)
+    says = "The numbers of the correct engine, under the batch's settings."
+    call = f"the_correct_numbers({literal(expected)})"
+    law = laws.the_correct_numbers(expected)
+    return tests, ask("the_correct_numbers", says, law, call)
+
+
+def _correct_numbers(batch: Batch, kind: str) -> list[Any]:
+    """What the correct engine gives each row; by token, the numbers of its unmasked
+    tokens."""
+    numbers = getattr(run(CORRECT, batch), kind).tolist()
+    if kind == "advantage":
+        return numbers
+    rows = [{"mask": mask} for mask in batch.mask.tolist()]
+    return [laws.unmasked(row, x) for row, x in zip(rows, numbers)]
 
 
 def _text(value: str) -> str:

@@ -4,7 +4,7 @@ import hashlib
 import math
 from typing import Any
 
-from gradebook.analysis.comparison import compare
+from gradebook.analysis.comparison import Comparison, compare
 from gradebook.cases.scenario import bug
 from gradebook.cases.state import State, start
 from gradebook.core.columns import COLUMNS
@@ -26,21 +26,8 @@ def scenario_file(state: State) -> str:
     names = [name for name in COLUMNS if name in columns]
     cells = zip(*(columns[name] for name in names))
     rows, settings = [dict(zip(names, row)) for row in cells], dict(batch.settings)
-    sides = {"correct": comparison.correct, "faulty": comparison.faulty}
-    expected: dict[str, Any] = {}
-    for side, trace in sides.items():
-        numbers = trace.advantage.tolist()
-        expected[side] = [x if math.isfinite(x) else "none" for x in numbers]
-        if trace.loss is not None and trace.loss.isfinite():
-            expected[f"{side}_loss"] = float(trace.loss)
-    # The question: whether both engines treat the selected row alike.
     row = min(state.row, batch.rows - 1)
-    moved = bool(comparison.differs("advantage")[row])
-    differs = moved or bool(comparison.differs("gradient")[row])
-    a, b = (float(trace.advantage[row]) for trace in sides.values())
-    why = f"The engines computed the advantages {a:.6g} and {b:.6g}."
-    if differs and not moved:
-        why += " The gradient of its tokens differs."
+    differs, why = _question(comparison, row)
     right, wrong = f"Right: {why[:1].lower()}{why[1:]}", why
     return rendered(
         "scenario_file.toml.jinja",
@@ -56,5 +43,30 @@ def scenario_file(state: State) -> str:
         differs=differs,
         why=why,
         said=[wrong, right] if differs else [right, wrong],
-        expected=expected,
+        expected=_expected(comparison),
     )
+
+
+def _expected(comparison: Comparison) -> dict[str, Any]:
+    """What each engine computes: advantages, and the loss if it is a number."""
+    expected: dict[str, Any] = {}
+    for name in ("correct", "faulty"):
+        trace = getattr(comparison, name)
+        numbers = trace.advantage.tolist()
+        expected[name] = [x if math.isfinite(x) else "none" for x in numbers]
+        if trace.loss is not None and trace.loss.isfinite():
+            expected[f"{name}_loss"] = float(trace.loss)
+    return expected
+
+
+def _question(comparison: Comparison, row: int) -> tuple[bool, str]:
+    """The file's question is whether both engines treat the row differently: whether
+    they do, and the numbers that show it."""
+    correct, faulty = comparison.correct.advantage, comparison.faulty.advantage
+    numbers = f"{float(correct[row]):.6g} and {float(faulty[row]):.6g}"
+    why = f"The engines computed the advantages {numbers}."
+    if comparison.differs("advantage")[row]:
+        return True, why
+    if comparison.differs("gradient")[row]:
+        return True, f"{why} The gradient of its tokens differs."
+    return False, why

@@ -3,26 +3,25 @@
 import textwrap
 from collections.abc import Iterable
 
-from gradebook.analysis.comparison import compare
+from gradebook.analysis.comparison import Comparison, compare
 from gradebook.analysis.formula import worked
 from gradebook.analysis.token_formula import worked_token
 from gradebook.bugs import BUGS
-from gradebook.cases.scenario import bug, load
+from gradebook.cases.scenario import Scenario, bug, load
+from gradebook.cases.status import Status
 from gradebook.core.formatting import signed
 from gradebook.core.lazy_pandas import pd
-from gradebook.output.panels import telling, token_panel
+from gradebook.output.panels import Panel, telling, token_panel
 
 
 def bug_list() -> str:
     """Every bug: its name and title, and for each trainer the state of its report."""
-    return "\n\n".join(
-        f"{name}: {bug(name).title} ({bug(name).standing})\n"
-        + "\n".join(
-            _wrapped(f"{report.trainer} ({report.report}): {report.sentence}", "  ")
-            for report in bug(name).status
-        )
-        for name in BUGS
-    )
+    paragraphs = []
+    for name in BUGS:
+        record = bug(name)
+        head = f"{name}: {record.title} ({record.standing})"
+        paragraphs.append("\n".join([head, *_reports(record.status, "  ")]))
+    return "\n\n".join(paragraphs)
 
 
 def explain(name: str) -> str:
@@ -33,47 +32,60 @@ def explain(name: str) -> str:
     """
     record, case = bug(name), load(name)
     comparison = compare(record, case.batch())
-    by_token = case.lines != "row"
-    if by_token:
-        panel, places = token_panel(comparison, case.lines)
-        sides = worked_token(comparison, case.focus, case.token)
-    else:
+    if case.lines == "row":
         panel = telling(comparison)
         places = [(row, 0) for row in range(len(case.rows))]
-        sides = worked(comparison, case.focus)
-    right, wrong = case.engine_names
-    rewards = [f"{value:g}" for value in comparison.batch.reward.tolist()]
-    columns: dict[str, Iterable[object]] = {
-        "row": [row for row, _ in places],
-        "prompt": [case.rows["prompt"][row] for row, _ in places],
-        "reward": [rewards[row] for row, _ in places],
-        **({"token": [token for _, token in places]} if by_token else {}),
-        right: map(signed, panel.correct),
-        wrong: map(signed, panel.faulty),
-    }
-    formula, token = [], f", token {case.token}" if by_token else ""
-    for engine, lines in zip(case.engine_names, sides):
-        formula.append(f"Row {case.focus}{token}, {engine}:")
+        formulas = worked(comparison, case.focus)
+        focus = f"Row {case.focus}"
+    else:
+        panel, places = token_panel(comparison, case.lines)
+        formulas = worked_token(comparison, case.focus, case.token)
+        focus = f"Row {case.focus}, token {case.token}"
+    formula = []
+    for engine, lines in zip(case.engine_names, formulas):
+        formula.append(f"{focus}, {engine}:")
         formula += ["  " + "".join(part.text for part in line) for line in lines]
     parts = [
         f"{record.title} ({record.standing})",
         _wrapped(case.claim),
         f"The {panel.title}:",
-        pd.DataFrame(columns).to_string(index=False),
+        _table(case, comparison, panel, places),
         "\n".join(formula),
         _wrapped(case.telltale.text, "Tell-tale: "),
         _wrapped(case.rule, "Rule: "),
-        "\n".join(
-            _wrapped(
-                f"{report.trainer} ({report.report}): {report.sentence}", "Status: "
-            )
-            for report in case.status
-        ),
+        "\n".join(_reports(case.status, "Status: ")),
         _wrapped(case.affected.look, "Look for: "),
         _wrapped(case.affected.workaround, "Workaround: "),
-        "\n".join(f"{s.label}: {s.url}" for s in case.sources),
+        "\n".join(f"{source.label}: {source.url}" for source in case.sources),
     ]
-    return "\n\n".join(part for part in parts if part)
+    return "\n\n".join(filter(None, parts))
+
+
+def _table(
+    case: Scenario, comparison: Comparison, panel: Panel, places: list[tuple[int, int]]
+) -> str:
+    """A line for each row or token of `places`, with both engines' numbers."""
+    rewards = comparison.batch.reward.tolist()
+    rows = [row for row, _ in places]
+    columns: dict[str, Iterable[object]] = {
+        "row": rows,
+        "prompt": [case.rows["prompt"][row] for row in rows],
+        "reward": [f"{rewards[row]:g}" for row in rows],
+    }
+    if case.lines != "row":
+        columns["token"] = [token for _, token in places]
+    correct, faulty = case.engine_names
+    columns[correct] = map(signed, panel.correct)
+    columns[faulty] = map(signed, panel.faulty)
+    return pd.DataFrame(columns).to_string(index=False)
+
+
+def _reports(status: Iterable[Status], lead: str) -> list[str]:
+    """The state of each report, in lines that begin with the lead."""
+    return [
+        _wrapped(f"{report.trainer} ({report.report}): {report.sentence}", lead)
+        for report in status
+    ]
 
 
 def _wrapped(text: str, lead: str = "") -> str:

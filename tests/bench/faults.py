@@ -53,7 +53,7 @@ analysis/comparison.py | leaks(batch, faulty - correct, advantage) | leaks(batch
 analysis/comparison.py | return torch.where(siblings.any(-1), value, 0) | return torch.where(siblings.any(-1), value, 1) | analysis/test_influence.py
 analysis/comparison.py | peers = peers & (torch.arange(batch.rows) != row) | peers = peers & (torch.arange(batch.rows) > row) | analysis/test_comparison.py
 analysis/challenges.py | gap = max(low - value, value - high) | gap = max(value - low, high - value) | analysis/test_challenges.py
-analysis/challenges.py | and (edits.reorder or survivors == sorted(survivors)) | and True | analysis/test_challenges.py
+analysis/challenges.py | edits.reorder or survivors == sorted(survivors), | True, | analysis/test_challenges.py
 analysis/formula.py | low, high = int(y.argmin()), int(y.argmax()) | low, high = 0, int(y.argmax()) | analysis/test_formula.py
 analysis/laws.py | new = {row["row"]: row["reward"] * 10 for row in rows} | new = {row["row"]: row["reward"] * 9 for row in rows} | analysis/test_laws.py
 analysis/formula.py | (start + n, line.rstrip()) | (start + n + 1, line.rstrip()) | analysis/test_formula.py
