@@ -39,7 +39,7 @@ from gradebook.logs.judging.sentences import (
 from gradebook.logs.judging.suspects import can_show, telling_columns
 from gradebook.logs.judging.verdict import Verdict
 from gradebook.logs.logged_steps import LoggedSteps
-from gradebook.logs.read.files import Source
+from gradebook.logs.read.files import Paths, each_path
 from gradebook.logs.read.log_columns import Avoid, unnamed
 from gradebook.logs.read.rows import NAMED, Log, read_files, read_frame, read_recording
 from gradebook.logs.signal import Signal, signal_of
@@ -60,7 +60,7 @@ check."""
 
 
 def check_log(
-    paths: Iterable[str | Path | Source],
+    paths: Paths,
     *,
     columns: Mapping[str, str] | None = None,
     weights: Sequence[float] | None = None,
@@ -69,16 +69,16 @@ def check_log(
     declared: Mapping[str, Any] | None = None,
     progress: Progress | None = None,
 ) -> Verdict:
-    """The verdict on a log: files, directories or uploads.
+    """The verdict on a log: a file, a directory, an upload, or several of them.
 
     The arguments are those of `check`; what is given here counts before what a
     recording says. Where nothing fits, another column that may name prompts is
     tried. Raises GradebookError for what cannot be read at all.
     """
-    paths, tell = list(paths), progress or (lambda share, steps: None)
+    files, tell = each_path(paths), progress or (lambda share, steps: None)
 
     def checked(avoid: Avoid = frozenset()) -> Verdict:
-        log = read_files(paths, columns, lambda share: tell(share, 0), avoid)
+        log = read_files(files, columns, lambda share: tell(share, 0), avoid)
         settings = _settings(log.recording, declared or {})
         trusted = log.columns.trusted | _made(log)
         declaration = declaration_of(settings, group_size, trusted)

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from gradebook.core.errors import GradebookError, refuse, shown
 from gradebook.core.lazy_pandas import pd
-from gradebook.logs.read.files import Source, sources, to_frame
+from gradebook.logs.read.files import Paths, Source, sources, to_frame
 from gradebook.logs.recorder import (
     ARGUMENTS,
     FORMAT,
@@ -179,7 +179,7 @@ def _field(data: bytes, table: int, number: int) -> int:
     return int(place + unpack_from("<I", data, place)[0])
 
 
-def recording(paths: Iterable[str | Path | Source] | str | Path) -> Recording | None:
+def recording(paths: Paths) -> Recording | None:
     """The recording in the files or folders `paths`; None if they have none. Raises
     GradebookError if files declare different settings, or one is compressed.
 
@@ -193,7 +193,7 @@ def recording(paths: Iterable[str | Path | Source] | str | Path) -> Recording | 
     ...     run.steps, gradebook.check(run)["verdict"].tolist()
     ((0,), ['correct'])
     """
-    files = sources([paths] if isinstance(paths, (str, Path)) else paths)
+    files = sources(paths)
     problems = _noted(files)
     parts: list[dict[str, Any]] = []
     declared: Mapping[str, Any] | None = None

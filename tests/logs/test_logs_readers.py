@@ -331,7 +331,7 @@ def test_verl_dumps_are_read_in_natural_order_with_their_step_in_the_name(tmp_pa
         lines = "\n".join(map(json.dumps, rows))
         (tmp_path / f"{step}.jsonl").write_text(lines)
     assert [s.path.name for s in sources([tmp_path])] == ["2.jsonl", "10.jsonl"]
-    found = check_log([tmp_path])
+    found = check_log(str(tmp_path))  # one path, without a list around it
     assert found.verdict == "cannot tell"
     assert found.frame["step"].tolist() == [2, 10]
     assert "no advantages" in found.sentence

@@ -10,6 +10,7 @@ import re
 from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -137,11 +138,20 @@ def _ending(name: str) -> str:
     return Path(path.stem).suffix if path.suffix in PACKED else path.suffix
 
 
-def sources(paths: Iterable[str | Path | Source]) -> list[Source]:
+Paths = str | Path | Source | Iterable[str | Path | Source]
+"""A file, a directory or an upload, or several of them."""
+
+
+def each_path(paths: Paths) -> list[str | Path | Source]:
+    """The paths; one path, which is no list, as a list."""
+    return [paths] if isinstance(paths, str | Path | Source) else list(paths)
+
+
+def sources(paths: Paths) -> list[Source]:
     """Files and the logs inside directories, in natural order; [] for a directory
     without any. Raises GradebookError for a path that does not exist."""
     files: list[Source] = []
-    for path in paths:
+    for path in each_path(paths):
         if isinstance(path, Source):
             files.append(path)
         elif Path(path).is_dir():
@@ -157,22 +167,27 @@ def sources(paths: Iterable[str | Path | Source]) -> list[Source]:
 def _inside(folder: Path) -> list[Path]:
     """The logs of a folder and of those in it: a recording, or what a trainer wrote,
     or every table; curves only if there is nothing else."""
+    found = _all_inside(folder)
+    logs = [p for p in found if _ending(p.name) in OF_LOGS]
+    recorded = [p for p in found if _ending(p.name) == ".arrows"]
+    if recorded:
+        return [p for p in logs if p.parent == recorded[0].parent]
+    if of_trainer := of_folder(found):
+        return of_trainer
+    tables = [p for p in logs if not _holds_curves(p)]
+    return tables or logs or [p for p in found if _holds_curves(p)]
+
+
+def _all_inside(folder: Path) -> list[Path]:
+    """The files of a folder and of the folders in it, in natural order. Hidden folders,
+    and links to folders, are left out."""
     found, waiting = list[Path](), [folder]
     while waiting and len(found) < MOST_FILES:
         inside = sorted(waiting.pop(0).iterdir(), key=lambda p: natural(p.name))
         seen = [p for p in inside if not p.name.startswith(".") and not p.is_symlink()]
         waiting += [p for p in seen if p.is_dir()]
         found += [p for p in inside if p.is_file()]
-    found.sort(key=lambda p: [natural(part) for part in p.parts])
-    recorded = [p for p in found if _ending(p.name) == ".arrows"]
-    if recorded:
-        beside = [p for p in found if p.parent == recorded[0].parent]
-        return [p for p in beside if _ending(p.name) in OF_LOGS]
-    if of_trainer := of_folder(found):
-        return of_trainer
-    tables = [p for p in found if _ending(p.name) in OF_LOGS]
-    rows = [p for p in tables if not _holds_curves(p)]
-    return rows or tables or [p for p in found if _holds_curves(p)]
+    return sorted(found, key=lambda p: [natural(part) for part in p.parts])
 
 
 def _holds_curves(path: Path) -> bool:
@@ -338,44 +353,50 @@ def _lines(data: bytes, rows: int) -> np.ndarray:
 def _json(source: Source, choose: Choose) -> tuple[pd.DataFrame, Broken]:
     """JSON Lines, an array of objects, a table of `columns` and `data`, as W&B's, or
     the history in a trainer's state."""
-    data = source.text()
-    records = _records(_parsed(data))
-    if records is not None:
-        lines = dict(enumerate(records, 1))
-        _mostly_objects(lines, [type(row) is dict for row in records])
-    else:
-        texts = dict(enumerate(map(bytes.strip, data.split(b"\n")), 1))
-        texts = {line: text for line, text in texts.items() if text}
-        _mostly_objects(texts, [text[:1] == b"{" for text in texts.values()])
-        lines = {line: _parsed(text) for line, text in texts.items()}
+    lines = _json_lines(source.text())
+    places, values = [*lines], [*lines.values()]
     nothing: dict[str, Any] = {}  # one, for all lines that are no object
-    objects = [row if isinstance(row, dict) else nothing for row in lines.values()]
-    names = [*dict.fromkeys(key for row in objects[:LOOK] for key in row)]
+    objects = [value if isinstance(value, dict) else nothing for value in values]
+    names = _names_of(objects)
     if not names:
         raise GradebookError(expected="one JSON object a line", found="none at first")
-    places, format = [*lines], format_of(names)
-    is_no_object = [row is nothing for row in objects]
+    format = format_of(names)
     if format is not None:
         unpacked = format.unpacked(objects)
-        values = [[*lines.values()][place] for place, _ in unpacked]
-        is_no_object = [is_no_object[place] for place, _ in unpacked]
-        places = [places[place] for place, _ in unpacked]
         objects = [dict(row) for _, row in unpacked]
-    else:
-        values = [*lines.values()]
-        if as_curves([*flat(objects[0])]):
-            objects = [flat(row) for row in objects]
-    names = [*dict.fromkeys(key for row in objects[:LOOK] for key in row)]
-    names, bad = unique(names), Broken(len(objects))
+        places = [places[n] for n, _ in unpacked]
+        values = [values[n] for n, _ in unpacked]
+    elif as_curves([*flat(objects[0])]):
+        objects = [flat(row) for row in objects]
+    names, bad = unique(_names_of(objects)), Broken(len(objects))
     expected = GradebookError(expected="a JSON object")
     bad.note(
-        np.flatnonzero(is_no_object),
+        np.flatnonzero([not isinstance(value, dict) for value in values]),
         lambda row: expected.at(found=shown(values[row], 40)),
         expected,
     )
     look = pd.DataFrame(objects[:LOOK], columns=names, dtype=object)
     used = choose(_kinds(look, typed=True), format, _first(look)).used
     return pd.DataFrame(objects, places, used, dtype=object), bad
+
+
+def _json_lines(data: bytes) -> dict[int, Any]:
+    """The values by number from 1: the records of one JSON value, or the lines of JSON
+    Lines that are not empty. Raises GradebookError unless most are objects."""
+    records = _records(_parsed(data))
+    if records is not None:
+        lines = dict(enumerate(records, 1))
+        _mostly_objects(lines, [type(row) is dict for row in records])
+        return lines
+    stripped = enumerate(map(bytes.strip, data.split(b"\n")), 1)
+    texts = {line: text for line, text in stripped if text}
+    _mostly_objects(texts, [text[:1] == b"{" for text in texts.values()])
+    return {line: _parsed(text) for line, text in texts.items()}
+
+
+def _names_of(objects: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The names in the first objects, each once, in their order."""
+    return [*dict.fromkeys(chain.from_iterable(objects[:LOOK]))]
 
 
 def _records(value: Any) -> list[Any] | None:

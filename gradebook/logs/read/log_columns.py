@@ -157,16 +157,19 @@ def kind_of(cells: Sequence[Any], typed: bool = False) -> str:
     if any(isinstance(cell, dict) for cell in cells):
         return RECORD
     first = cells[0]
-    is_list = isinstance(first, list | tuple | np.ndarray)
-    if is_list or (isinstance(first, str) and first.lstrip().startswith("[")):
-        return RECORD if is_list and listed(first) is None else LIST
+    if isinstance(first, list | tuple | np.ndarray):
+        return RECORD if listed(first) is None else LIST
+    if isinstance(first, str) and first.lstrip().startswith("["):
+        return LIST
     words = [_word(cell) for cell in cells]
-    if all(word in ("true", "false") for word in words):
+    if {*words} <= {"true", "false"}:
         return FLAG
     read = _reader(words)
-    if sum(not math.isnan(read(word)) for word in words) * 2 <= len(words):
+    numbers = [word for word in words if not math.isnan(read(word))]
+    if 2 * len(numbers) <= len(words):
         return TEXT
-    return DIGITS if typed and any(isinstance(c, str) for c in cells) else NUMBER
+    are_text = typed and any(isinstance(cell, str) for cell in cells)
+    return DIGITS if are_text else NUMBER
 
 
 def plain(name: str) -> str:
@@ -196,31 +199,29 @@ def guessed(
     """
     given, names = given or {}, [*kinds]
     first = first or dict.fromkeys(names, ())
-    of_format = dict(format.roles) if format else {}
-    known = {r: n for r, n in of_format.items() if not n or _has_cells(r, kinds.get(n))}
-    named, rewards = _named(names, {**known, **given})
-    aliases = {r: a for r, a in _aliases(names).items() if r not in {**known, **given}}
-    taken = {*named.values(), *rewards}
-    role, likely = _found(kinds, aliases, taken, avoid)
+    settled = {**_roles_of(format, kinds), **given}
+    named, rewards = _named(names, settled)
+    aliases = {r: a for r, a in _aliases(names).items() if r not in settled}
+    role, likely = _found(kinds, aliases, {*named.values(), *rewards}, avoid)
     role = {**named, **role}
     reward = role.pop("reward", "")
     by_place = _is_by_place(names, role)
     functions = functions_of(kinds, {*role.values()})
     if not rewards and "reward" not in given:
-        if by_place:
-            rewards = _reward_functions(kinds, role)
-        rewards = rewards or ([reward] if reward else [*functions])
-        rewards = rewards or _by_name(kinds, role)
+        of_trl = _reward_functions(kinds, role) if by_place else []
+        one = [reward] if reward else []
+        rewards = of_trl or one or [*functions] or _by_name(kinds, role)
     if not rewards:
         raise unnamed("reward", "a column of rewards", first)
-    trusted = {role for role, name in {**known, **given}.items() if name}
+    trusted = {r for r, name in settled.items() if name}
     trusted |= _of_format(names, role, rewards, by_place)
-    chosen = {"prompt": (role.get("prompt"),), "reward": rewards}
-    others = {
-        key: tuple(n for n in likely.get(key, ()) if n not in chosen[key])
-        for key in chosen
-        if key not in trusted or key == "reward" and not given.get(key)
-    }
+    others: dict[str, tuple[str, ...]] = {}
+    if "prompt" not in trusted:
+        prompts, prompt = likely.get("prompt", ()), role.get("prompt")
+        others["prompt"] = tuple(name for name in prompts if name != prompt)
+    if not given.get("reward"):
+        likely_rewards = likely.get("reward", ())
+        others["reward"] = tuple(n for n in likely_rewards if n not in rewards)
     trusts = "reward" in trusted or not {*functions}.isdisjoint(rewards)
     return Columns(
         role,
@@ -239,6 +240,17 @@ def _masks_by_row(kinds: Mapping[str, str], used: set[str]) -> tuple[str, ...]:
     """Columns named as a mask of tokens is, with one value a row."""
     free = (n for n in kinds if n not in used and kinds[n] in (NUMBER, DIGITS, FLAG))
     return tuple(name for name in free if plain(name) in NAMES["mask"])
+
+
+def _roles_of(format: Format | None, kinds: Mapping[str, str]) -> dict[str, str]:
+    """Role -> column as a trainer's format says, of the columns that are worth it; ""
+    for a role that the format does not have."""
+    roles = format.roles if format else {}
+    return {
+        role: name
+        for role, name in roles.items()
+        if not name or _has_cells(role, kinds.get(name))
+    }
 
 
 def _has_cells(role: str, kind: str | None) -> bool:
