@@ -347,15 +347,16 @@ def inserted_text(step: Step, settings: Settings) -> Changes:
 
     It needs a row with two tokens.
     """
-    said = {"logp": -1.0, "ref_logp": -3.0, "old_logp": -1.0, "value": -1.0}
-    said["behaviour_logp"] = -1.0
+    of_tool = {"logp": -1.0, "ref_logp": -3.0, "old_logp": -1.0, "value": -1.0}
+    of_tool["behaviour_logp"] = -1.0
     for row in sampled([row for row in step if sum(row["mask"]) > 1]):
         at = max(t for t, model in enumerate(row["mask"]) if model)
         for count in (1, 12):
             longer = []
             for other in step:
                 here = other is row
-                new = widened(other, at if here else len(other["mask"]), count, said)
+                place = at if here else len(other["mask"])
+                new = widened(other, place, count, of_tool)
                 if here and "extent" in row:
                     new["extent"] = row["extent"] + count
                 longer.append(new)
@@ -504,16 +505,15 @@ def tried(law: Law, values: Values, steps: list, settings: Settings) -> Iterator
     `values` gives a number or a list of numbers per row, or nothing if the trainer
     cannot compute them."""
     for step in steps:
-        known: list = []
+        of_step: list = []
         for change in law(step, settings):
             base = step if change.base is None else change.base
-            own = change.base is not None or change.base_settings
-            if own or not known:
-                found = values(base, {**settings, **change.base_settings})
-                known = [] if own else found
+            if change.base is not None or change.base_settings:
+                old = values(base, {**settings, **change.base_settings})
             else:
-                found = known
-            before = dict(zip(due_of(base), found))
+                of_step = of_step or values(step, settings)
+                old = of_step
+            before = dict(zip(due_of(base), old))
             after = values(change.step, {**settings, **change.settings})
             if before and after:
                 there = dict(zip(due_of(change.step), after))
@@ -531,8 +531,8 @@ def compared(change: Change, before: dict, there: dict) -> list:
         return [(min(change.due), 0.0, sum(terms), sum(map(abs, terms)))]
     lines = []
     for row, due in change.due.items():
-        asked = in_list(before[row] if due is None else due)
-        for old, value in zip(asked, in_list(there[row])):
+        expected = in_list(before[row] if due is None else due)
+        for old, value in zip(expected, in_list(there[row])):
             lines.append((row, old * change.times, value, abs(old * change.times)))
     return lines
 

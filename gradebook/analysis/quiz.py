@@ -62,10 +62,10 @@ def where(case: Scenario) -> Question:
     named = partial(on, every=every, what=what)
     texts = [*dict.fromkeys(map(named, sets))]
     right = texts[0]
-    shown = sorted(texts[:MOST_CHOICES], key=partial(draw, case.name))
+    choices = sorted(texts[:MOST_CHOICES], key=partial(draw, case.name))
     # The two that every batch has come first and last.
-    shown.sort(key=lambda text: (text != NOWHERE, text == named(every)))
-    return Question(tuple(shown), shown.index(right))
+    choices.sort(key=lambda text: (text != NOWHERE, text == named(every)))
+    return Question(tuple(choices), choices.index(right))
 
 
 def on(parts: Sequence[int], every: Sequence[int], what: str) -> str:
@@ -130,10 +130,10 @@ def explained_by(case: Scenario, bugs: Sequence[str]) -> list[str]:
     wanted = trained_with(both, case)
     for name in bugs:
         try:
-            found = compare(swap(name), both.batch)
+            other = compare(swap(name), both.batch)
         except GradebookError:
             continue
-        if bool(same(trained_with(found, case), wanted).all()):
+        if bool(same(trained_with(other, case), wanted).all()):
             fitting.append(name)
     return fitting
 

@@ -80,8 +80,8 @@ def owed(batch: Batch, trace: Trace, row: int, token: int) -> Owed | None:
         if again:  # the sum pays the row's number at its own last step
             reward = paid(batch, trace.advantage, _last(steps), steps)
         value = values(batch, steps)
-        found = scanned(batch, reward, value, steps, carries)
-        if bool(same(found, trace.token_return)[row].all()):
+        sums = scanned(batch, reward, value, steps, carries)
+        if bool(same(sums, trace.token_return)[row].all()):
             through = [t for t in range(token, len(steps[row])) if steps[row, t]]
             if not carries:
                 through = _unbroken(through, token)

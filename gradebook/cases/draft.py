@@ -38,10 +38,10 @@ def regrouped(before: State, after: State) -> Regrouped | None:
     if setting is None or labels[0] == labels[1]:
         return None
     sizes = after.batch().prompt_rows
-    found = int(sizes.max())
-    if found == setting:
+    size = int(sizes.max())
+    if size == setting:
         return None
-    return Regrouped(found, setting, bool((sizes == found).all()))
+    return Regrouped(size, setting, bool((sizes == size).all()))
 
 
 @dataclass

@@ -114,9 +114,9 @@ class Rooms:
     def room_of(self, seat: str) -> str:
         """The room that this browser leads or has joined, the last one of
         several, unless it left; '' for none."""
-        taken = select(Seat.code).where(Seat.seat == hashed(seat), Seat.heard > 0)
+        rooms = select(Seat.code).where(Seat.seat == hashed(seat), Seat.heard > 0)
         with self._begin() as database:
-            return database.scalar(taken.order_by(Seat.heard.desc())) or ""
+            return database.scalar(rooms.order_by(Seat.heard.desc())) or ""
 
     def heard(self, code: str, seat: str) -> bool:
         """The browser is in this room, as a learner or as a lead. Asking
@@ -148,8 +148,8 @@ class Rooms:
                 is_free = _count(database, Seat, *learners) < most
                 full = f"The room is full: it takes at most {most} learners."
                 _require(is_free, full)
-            taken = Seat(code=code, seat=hashed(seat), heard=now, question=question)
-            database.merge(taken)
+            row = Seat(code=code, seat=hashed(seat), heard=now, question=question)
+            database.merge(row)
 
     def change_seat(self, code: str, seat: str, **values: Any) -> None:
         """Other values in the seat's row: `follows`, or 0 as `heard` for a seat that
@@ -221,8 +221,8 @@ class Rooms:
         with self._changed(code) as (database, room):
             is_lead = room.key == hashed(key)
             _require(is_lead, "This key is not the one in the lead's own link.")
-            taken = {"code": code, "seat": hashed(seat), "heard": time.time()}
-            database.merge(Seat(**taken, leads=True, votes={}))
+            columns = {"code": code, "seat": hashed(seat), "heard": time.time()}
+            database.merge(Seat(**columns, leads=True, votes={}))
 
     def close(self, code: str, lead: str) -> None:
         """Deletes the room with everything that was kept of it."""

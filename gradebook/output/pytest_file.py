@@ -87,7 +87,8 @@ def _case(case: str, state: State, record: Bug, kind: str) -> dict[str, Any]:
     steps = steps_of(batch)
     for row in chain.from_iterable(steps):
         row["prompt"] = prompts[row["row"]]
-    tests, caught = [], False
+    tests: list[dict[str, Any]] = []
+    caught = False
     if batch.rows and (batch.logp is not None or kind != "gradient"):
         tests, caught = _tests(batch, steps, record, kind)
     return {

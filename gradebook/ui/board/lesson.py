@@ -89,7 +89,7 @@ def own_box(
         "guess": None,
         "place": None,
     }
-    own: dict[str, Any] = {
+    own_box: dict[str, Any] = {
         "source": minus(shown["source"]),
         "rule": minus(scenario.rule),
     }
@@ -100,14 +100,14 @@ def own_box(
             " engine. What does the faulty engine give it?"
         )
         choices = _own_choices(values[0], shown)
-        return facts | {"question": question, "choices": choices, "own": own}
-    own["said"] = shown["summary"]
+        return facts | {"question": question, "choices": choices, "own": own_box}
+    own_box["said"] = shown["summary"]
     guess = draft.page.guess
     if guess and not draft.moved and row == draft.base.row:
         right = own_answer(values) == guess.choice
         facts |= {"guess": guess.choice, "place": guess.place}
-        own |= {"right": right, "chosen": OWN_CHOICES[guess.choice]}
-    return facts | {"question": "", "choices": [], "own": own}
+        own_box |= {"right": right, "chosen": OWN_CHOICES[guess.choice]}
+    return facts | {"question": "", "choices": [], "own": own_box}
 
 
 def own_answer(values: tuple[float, float]) -> int:
@@ -130,8 +130,8 @@ def _own_choices(correct: float, shown: dict[str, Any]) -> list[dict[str, Any]]:
 
 def choices_of(draft: Draft[Scenario], votes: bool) -> int:
     """How many choices the question has."""
-    own = draft.own and not votes
-    return len(OWN_CHOICES if own else draft.scenario.prediction.choices)
+    is_own = draft.own and not votes
+    return len(OWN_CHOICES if is_own else draft.scenario.prediction.choices)
 
 
 def answered(

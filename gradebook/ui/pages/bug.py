@@ -52,10 +52,10 @@ def bug_page(name: str) -> None:
     lesson(draft)
     stage = st.container(key="stage")
     formulas = st.container() if covered else _story(draft)
-    own = draft.own
+    was_own = draft.own
     if not covered:
         report.opinion(scenario)
-    rest(draft, (covered, own), settings, stage, formulas)
+    rest(draft, (covered, was_own), settings, stage, formulas)
     if not covered:
         _end(name)
 
@@ -90,8 +90,8 @@ def _story(draft: Draft[Scenario]) -> DeltaGenerator:
     if draft.own:
         parts = [("### What the faulty engine does\n\n", scenario.mechanism)]
     for head, text in parts:
-        told = words.plain(text) if draft.own else words.pointed(text)
-        left.markdown(head + told, help=words.terms(text), unsafe_allow_html=True)
+        body = words.plain(text) if draft.own else words.pointed(text)
+        left.markdown(head + body, help=words.terms(text), unsafe_allow_html=True)
     with left:
         family.same_rule(scenario)
     with right:
@@ -108,9 +108,9 @@ def rest(
     time; what edits do not change stands outside. After an Undo of a batch that came
     from elsewhere, which the page was `drawn` with, the whole page."""
     name, (settings, stage, formulas) = draft.scenario.bug, places
-    covered, own = drawn
+    covered, was_own = drawn
     with turn(), draft.lock:
-        if draft.own != own:
+        if draft.own != was_own:
             st.rerun()
         is_open = False
         if not covered:
@@ -255,8 +255,8 @@ def _brought(draft: Draft[Scenario], covered: bool, mark: str) -> dict[str, Any]
     """What the board brings for the page around it: the formula, if it is not covered,
     and the page's address."""
     formula = {} if covered else {"formula": stages.formula(draft)}
-    own = query_string(address.own_query(draft, mark))
-    return formula | {"address": (own, address.OTHERS)}
+    query = query_string(address.own_query(draft, mark))
+    return formula | {"address": (query, address.OTHERS)}
 
 
 def _end(here: str) -> None:

@@ -44,27 +44,27 @@ const NO_DATABASE = "The room's database is away; your own work goes on.";
 /** @type {WeakMap<ShadowRoot, Listener>} */
 const live = new WeakMap(); // by the element that Streamlit gives
 
-/** @param {Listener} own */
-async function listen(own) {
-  while (!own.gone) {
-    const { data, have } = own;
-    own.stop = new AbortController();
+/** @param {Listener} listener */
+async function listen(listener) {
+  while (!listener.gone) {
+    const { data, have } = listener;
+    listener.stop = new AbortController();
     try {
       const asked = `${data.asked}&have=${have}`;
-      const answer = await fetch(asked, { cache: "no-store", signal: own.stop.signal });
+      const answer = await fetch(asked, { cache: "no-store", signal: listener.stop.signal });
       if (!answer.ok) throw answer.status;
       const now = await answer.json();
-      own.away.hidden = true;
+      listener.away.hidden = true;
       tellAway(false);
-      if (own.data === data) hear(own, now);
+      if (listener.data === data) hear(listener, now);
       if (now.draw !== "closed") continue;
     } catch (status) {
-      if (own.stop.signal.aborted) continue;
-      own.away.textContent = status === 503 ? NO_DATABASE : AWAY;
-      own.away.hidden = status === 503 && data.draw === "away"; // the page says so
+      if (listener.stop.signal.aborted) continue;
+      listener.away.textContent = status === 503 ? NO_DATABASE : AWAY;
+      listener.away.hidden = status === 503 && data.draw === "away"; // the page says so
       tellAway(true);
-      own.have = ""; // so that the server answers at once when it is back
-      own.ahead = true; // and another session draws the page
+      listener.have = ""; // so that the server answers at once when it is back
+      listener.ahead = true; // and another session draws the page
     }
     await new Promise((done) => setTimeout(done, AGAIN));
   }
@@ -84,9 +84,9 @@ function clockText(seconds) {
   return `${Math.floor(whole / 60)}:${String(whole % 60).padStart(2, "0")}`;
 }
 
-/** @param {Listener} own */
-function tick(own) {
-  const { clock, came, time } = own;
+/** @param {Listener} listener */
+function tick(listener) {
+  const { clock, came, time } = listener;
   const since = (performance.now() - came) / 1000;
   const parts = [];
   if (clock.left !== undefined) {
@@ -99,31 +99,31 @@ function tick(own) {
   if (time.textContent !== text) time.textContent = text;
   time.hidden = !text;
   time.classList.toggle("up", clock.left !== undefined && clock.left - since <= 0);
-  clearTimeout(own.ticks);
-  own.ticks = setTimeout(() => tick(own), 500);
+  clearTimeout(listener.ticks);
+  listener.ticks = setTimeout(() => tick(listener), 500);
 }
 
 /**
- * @param {Listener} own
+ * @param {Listener} listener
  * @param {News} now
  */
-function hear(own, now) {
-  own.have = now.have;
-  own.clock = now.clock ?? {};
-  own.came = performance.now();
-  tick(own);
-  if (now.draw === "closed" && own.data.draw !== "away")
+function hear(listener, now) {
+  listener.have = now.have;
+  listener.clock = now.clock ?? {};
+  listener.came = performance.now();
+  tick(listener);
+  if (now.draw === "closed" && listener.data.draw !== "away")
     document.cookie = "gradebook-room=; path=/; max-age=0";
-  if (now.said !== own.said) own.box.innerHTML = own.said = now.said;
-  if (now.draw === own.data.draw && !own.ahead) return;
+  if (now.said !== listener.said) listener.box.innerHTML = listener.said = now.said;
+  if (now.draw === listener.data.draw && !listener.ahead) return;
   if (now.reveal) dispatchEvent(new CustomEvent("gradebook-reveal", { detail: now.reveal }));
-  own.ahead = Boolean(now.reveal); // the board shows what the page does not
-  clearTimeout(own.later); // each browser has its page drawn at a moment of its own
+  listener.ahead = Boolean(now.reveal); // the board shows what the page does not
+  clearTimeout(listener.later); // each browser has its page drawn at a moment of its own
   const draw = () => {
-    own.send("draw", `${now.draw} ${Date.now()}`);
-    own.later = setTimeout(draw, PATIENCE);
+    listener.send("draw", `${now.draw} ${Date.now()}`);
+    listener.later = setTimeout(draw, PATIENCE);
   };
-  own.later = setTimeout(draw, 1000 * now.within * Math.random());
+  listener.later = setTimeout(draw, 1000 * now.within * Math.random());
 }
 
 /**
@@ -142,31 +142,31 @@ function begin(parent, data, send) {
   const time = Object.assign(document.createElement("p"), clocks);
   parent.append(time, box, away);
   /** @type {Listener} */
-  const own = {
+  const listener = {
     ...{ box, away, time, data, send, later: undefined, clock: {}, came: 0, ticks: undefined },
     ...{ stop: new AbortController(), have: "", said: "", ahead: false, gone: false },
   };
-  return own;
+  return listener;
 }
 
 /** @param {{data: [News], parentElement: ShadowRoot, setStateValue: Send}} component */
 export default function ({ data: [data], parentElement, setStateValue }) {
   const known = live.get(parentElement);
-  const own = known ?? begin(parentElement, data, setStateValue);
-  live.set(parentElement, own);
-  own.send = setStateValue;
-  own.data = data;
-  clearTimeout(own.later);
-  own.ahead = false;
-  hear(own, data);
-  if (!known) listen(own);
-  else own.stop.abort(); // asks anew
+  const listener = known ?? begin(parentElement, data, setStateValue);
+  live.set(parentElement, listener);
+  listener.send = setStateValue;
+  listener.data = data;
+  clearTimeout(listener.later);
+  listener.ahead = false;
+  hear(listener, data);
+  if (!known) listen(listener);
+  else listener.stop.abort(); // asks anew
   return () => {
     if (parentElement.isConnected) return; // an earlier call's end
-    own.gone = true;
-    clearTimeout(own.later);
-    clearTimeout(own.ticks);
-    own.stop.abort();
+    listener.gone = true;
+    clearTimeout(listener.later);
+    clearTimeout(listener.ticks);
+    listener.stop.abort();
     live.delete(parentElement);
   };
 }

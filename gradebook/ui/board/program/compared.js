@@ -144,11 +144,11 @@ export class Compared {
    */
   tick(title, value, line) {
     const { board } = this;
-    const own = board.value(line);
+    const handle = board.value(line);
     if (value === null || board.data.masked?.[line] === "1") return;
     // Under the handle it would be a cross through it.
     const hidden =
-      own !== null && Math.abs(board.handleAxis.at(own) - board.handleAxis.at(value)) < 3;
+      handle !== null && Math.abs(board.handleAxis.at(handle) - board.handleAxis.at(value)) < 3;
     const at = board.handleAxis.at(value);
     const tick = this.kept.get(`tick ${title} ${line}`, () => svg("path", { class: "tick" }));
     const height = board.layout.line;

@@ -67,8 +67,8 @@ export class Point {
     );
     const names = new Set([this.stage, chapter?.stages[chapter.result].name]);
     const stages = [.../** @type {NodeListOf<HTMLElement>} */ (whole.querySelectorAll(".stage"))];
-    const own = stages.find((element) => element.dataset.stage === this.stage);
-    const mark = own ?? stages.find(({ dataset }) => names.has(dataset.stage));
+    const opened = stages.find((element) => element.dataset.stage === this.stage);
+    const mark = opened ?? stages.find(({ dataset }) => names.has(dataset.stage));
     for (const element of stages)
       element.toggleAttribute("data-pointed", Boolean(this.stage) && element === mark);
     for (const line of /** @type {NodeListOf<HTMLElement>} */ (whole.querySelectorAll(".row")))
