@@ -1,7 +1,10 @@
 """Text made safe for the screen."""
 
+import re
+
 import pytest
 
+from gradebook.cases.scenario import FOLDER, load
 from gradebook.ui.parts import words
 
 
@@ -48,5 +51,22 @@ def test_the_rows_that_a_text_mentions_point_at_the_board():
     assert 'data-rows="0 1 2">Rows 0 to 2</span>' in text
     assert 'data-rows="3 5 7">rows 3, 5 and 7</span> \\< 1' in text
     assert 'data-rows="8">Row 8</span>' in text
+    # One row is no range: 100 is its new reward.
+    changed = words.pointed("Change row 1 to 100.")
+    assert (
+        changed.startswith("Change <span")
+        and 'data-rows="1">row 1</span> to' in changed
+    )
     # What else is markup in a text stays text.
     assert words.pointed("<b>row 1</b>").startswith("\\<b\\><span")
+
+
+def test_every_row_that_a_case_mentions_is_one_of_its_rows():
+    mentions = 0
+    for path in FOLDER.glob("*.toml"):
+        case = load(path.stem)
+        text = words.pointed(case.story) + words.pointed(case.lesson)
+        for rows in re.findall(r'data-rows="([0-9 ]+)"', text):
+            mentions += 1
+            assert max(map(int, rows.split())) < len(case.rows), (case.name, rows)
+    assert mentions > 50

@@ -41,7 +41,12 @@ def safe(text: object) -> str:
     return html.escape(str(text))
 
 
-ROWS = re.compile(r"\b[Rr]ows? (\d+)(?: to (\d+)|((?:, \d+)*(?:,? and \d+)?))")
+ROWS = re.compile(
+    r"\b[Rr]ow (?P<row>\d+)|\b[Rr]ows (?P<first>\d+)"
+    r"(?: to (?P<last>\d+)|(?P<more>(?:, \d+)*(?:,? and \d+)?))"
+)
+"""How a scenario's story and lesson mention rows (scenarios/README.md): "row 3", "rows
+0 to 2", "rows 3, 5 and 7"."""
 
 
 def pointing(
@@ -65,9 +70,10 @@ def pointed(text: str) -> str:
 
 
 def _mention(found: re.Match[str]) -> str:
-    first, last, more = found.groups()
-    others = map(int, re.findall(r"\d+", more or ""))
-    rows = range(int(first), int(last) + 1) if last else [int(first), *others]
+    if found["last"]:
+        rows = [*range(int(found["first"]), int(found["last"]) + 1)]
+    else:
+        rows = [int(number) for number in re.findall(r"\d+", found[0])]
     return pointing(found[0], rows)
 
 
