@@ -17,6 +17,7 @@ from gradebook.cases.scenario import (
     KINDS,
     by_stage,
     by_trainer,
+    load,
     names,
     variants,
 )
@@ -199,5 +200,5 @@ def test_the_bugs_stand_by_trainer_and_by_stage():
 def test_a_variant_of_a_bug_that_breaks_no_named_rule_can_be_read(monkeypatch):
     main = dataclasses.replace(gradebook.load("partial_groups"), breaks="")
     monkeypatch.setattr(scenarios, "load", lambda name: main)
-    variant = gradebook.load(FOLDER / "partial_groups-full.toml")
-    assert variant.breaks == "" and variant.rule == main.rule
+    variant = load(FOLDER / "partial_groups-full.toml")
+    assert variant.variant and variant.breaks == "" and variant.rule == main.rule
