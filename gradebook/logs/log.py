@@ -105,7 +105,7 @@ def check_log(
         guessed = verdict.columns["reward"]
         columns = {**(columns or {}), "reward": "+".join(functions)}
         summed = checked()
-        if summed.verdict in ("correct", "other"):
+        if summed.verdict in ("correct", "other", "asks"):
             note = (
                 f"no known computation takes `{guessed}`; one takes the functions' sum"
             )

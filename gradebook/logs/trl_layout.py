@@ -10,9 +10,11 @@ fixed-size buffer and push out the oldest ones. Letters: R rows, F reward functi
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
+from typing import NamedTuple
 
 import numpy as np
 
@@ -27,6 +29,8 @@ SAMPLE_ROWS = 4096
 """Number of rows, in whole steps, that the search uses."""
 CLOSE = 1e-5
 """As `weights.NEAR`: the closer bound separates one eps from another."""
+LEAST_OFF = 1e-7
+"""No distance from a line below it says that one layout is better than another."""
 EPS = (1e-4, 1e-6, 1e-8)
 """The eps that GDPO adds to a function's deviation: TRL's first."""
 GIVEN = "as given"
@@ -145,7 +149,7 @@ def _best(
     if not counts.any() or ("prompt" not in sample and not layout.group_size):
         return layout, 0.0
     ways = [None] if len(layout.weights) == 1 else [None, *EPS]
-    tries: list[tuple[float, float, TrlLayout]] = []
+    tries: list[Tried] = []
     for size, eps in product(sizes, ways):
         layout_tried = replace(layout, group_size=size, normalized=eps)
         tries += _tried(sample, counts, layout_tried)
@@ -153,20 +157,25 @@ def _best(
     # if their advantages are opposite, as each of TRL's computations makes them.
     opposite = 2 in sizes and _pairs_are_opposite(sample[counts])
     groups = [
-        each for each in tries if each[2].group_size != 2 or (each[0] == 1 and opposite)
+        each
+        for each in tries
+        if each.layout.group_size != 2 or (each.near == 1 and opposite)
     ]
     tries = groups or tries
-    sums = [each for each in tries if not each[2].normalized]
+    sums = [each for each in tries if not each.layout.normalized]
 
-    def merit(each: tuple[float, float, TrlLayout]) -> tuple[float, bool, float]:
+    def merit(each: Tried) -> tuple[float, bool, float, float]:
         # Parts of a group are on its line, too: the whole group is the better reason.
-        near, close, layout_tried = each
-        return near, near == 1 and layout_tried.group_size == sizes[0], close
+        whole = each.near == 1 and each.layout.group_size == sizes[0]
+        # Where advantages are rounded, no eps of the functions comes close; the right
+        # one leaves the least over.
+        off = each.off if each.layout.normalized else 0.0
+        return each.near, whole, each.close, -off
 
-    share, _, best = max(tries, key=merit)
-    if share < 1:  # what no weights explain is no normalization of each function
-        share, _, best = max(sums, key=merit)
-    return best, share
+    best = max(tries, key=merit)
+    if best.near < 1:  # what no weights explain is no normalization of each function
+        best = max(sums, key=merit)
+    return best.layout, best.near
 
 
 def _pairs_are_opposite(sample: pd.DataFrame) -> bool:
@@ -220,11 +229,21 @@ def _notes(
     return notes
 
 
+class Tried(NamedTuple):
+    """A layout that was tried: the shares of the rows that it explains, nearly and
+    closely, and how far all are off its lines, in halves of a distance."""
+
+    near: float
+    close: float
+    off: float
+    layout: TrlLayout
+
+
 def _tried(
     sample: pd.DataFrame, counts: np.ndarray, layout: TrlLayout
-) -> Iterator[tuple[float, float, TrlLayout]]:
-    """The layout, or it with weights to try, likely ones first, each with the share
-    of the rows `counts`, bool [R], that it explains, nearly and closely."""
+) -> Iterator[Tried]:
+    """The layout, or it with weights to try, likely ones first, on the rows `counts`,
+    bool [R]."""
     sample = _by_place(sample, layout.group_size)
     rewards = _rewards(sample, layout.normalized).to_numpy()[counts]
     rewards = np.nan_to_num(rewards, posinf=0, neginf=0)
@@ -244,7 +263,8 @@ def _tried(
     for each in tries:
         total = rewards @ each.weights
         near, close = (explained(total, advantage, group, n) for n in (NEAR, CLOSE))
-        yield near, close, each
+        off = float(np.sqrt(np.mean(_off_lines(total, advantage, group)[0] ** 2)))
+        yield Tried(near, close, round(math.log2(max(off, LEAST_OFF)), 1), each)
 
 
 def explained(
@@ -252,13 +272,22 @@ def explained(
 ) -> float:
     """The share of rows in groups whose advantages rise linearly with
     the rewards, float64 [R] each."""
+    away, rises = _off_lines(rewards, advantage, group)
+    good = (np.bincount(group, away > near) == 0) & rises
+    return float(good[group].mean())
+
+
+def _off_lines(
+    rewards: np.ndarray, advantage: np.ndarray, group: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """How far each row is from the line through its group, for advantages of size 1,
+    float64 [R], and whether the line does not fall, bool [G]."""
     away, line = centered(rewards, group), centered(advantage, group)
     square = np.bincount(group, away**2)
     flat = square <= 1e-18
     rise = np.bincount(group, away * line) / np.where(flat, 1, square)
-    off = np.abs(line - away * rise[group]) > near * (1 + np.abs(advantage))
-    good = (np.bincount(group, off) == 0) & (flat | (rise >= 0))
-    return float(good[group].mean())
+    off = np.abs(line - away * rise[group]) / (1 + np.abs(advantage))
+    return off, flat | (rise >= 0)
 
 
 def _rewards(table: pd.DataFrame, eps: float | None = None) -> pd.DataFrame:

@@ -5,6 +5,7 @@ The expected weights, sizes and scales are the settings of the runs.
 
 from pathlib import Path
 
+import formulas
 import numpy as np
 import pandas as pd
 import pytest
@@ -152,6 +153,25 @@ def test_weights_are_not_solved_if_group_mean_and_leave_one_out_give_the_same():
     total = rows @ [1, 0.5]
     advantage = (total - total.mean(-1, keepdims=True)).ravel()
     assert least_squares(rows.reshape(16, 2), advantage, np.arange(16) // 2) is None
+
+
+def test_rounded_advantages_do_not_hide_the_eps_of_each_function():
+    # Two functions, each normalized with an eps of 1e-6, summed and normalized over the
+    # batch, printed with four decimals: an eps of 1e-4 is further off.
+    name, estimator, weights, frame = formulas.parts(61438021)
+    assert name == "over std of 2, 4"
+    found = verdict_on(frame)
+    assert (found.exit_code, found.estimator) == (0, estimator)
+    assert found.weights == weights and "(eps 1e−6)" in found.convention
+
+
+def test_a_question_about_the_functions_sum_is_better_than_no_fit():
+    # `score` explains nothing; the sum of the two functions does, if all rows count.
+    _, _, weights, frame = formulas.parts(61438016)
+    found = verdict_on(frame)
+    assert (found.verdict, found.bug, found.exit_code) == ("asks", "rejected_rows", 2)
+    assert found.weights == weights
+    assert any("one takes the functions' sum" in note for note in found.notes)
 
 
 def test_functions_that_use_another_eps_than_trl_are_explained():
