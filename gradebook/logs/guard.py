@@ -18,6 +18,7 @@ from gradebook.core.errors import GradebookError, refuse
 from gradebook.core.formatting import pair
 from gradebook.logs.judging import numbers
 from gradebook.logs.judging.computation import Computation
+from gradebook.logs.judging.decide import Judgement
 from gradebook.logs.judging.declaration import declaration_of
 from gradebook.logs.judging.fit import WRITTEN, Ruler, distance
 from gradebook.logs.judging.gather import search
@@ -161,29 +162,19 @@ class Guard:
         advantage, rewards = (
             Rounding.as_type(rows.types[name]) for name in ("advantage", "reward")
         )
-        ruler, declaration = Ruler(steps, advantage, rewards), self._declaration
+        ruler = Ruler(steps, advantage, rewards)
         self._warn_of_equal(steps, rows.step)
         if steps.quiet.all():
             return None
-        fitted = [r for r in self._fitted if numbers.fit(ruler, r).good.all()]
-        if not fitted and self.declared:
-
-            def is_declared(c: Computation) -> bool:
-                counts = declaration.counts and c.view.all_rows
-                return declaration.allows(c) and not counts
-
-            declared = search(ruler, declaration, only=is_declared)
-            fitted = declared.fitting(np.array([0]), WRITTEN)
+        fitted = self._fitting(ruler)
         if fitted:
             self._fitted = tuple(fitted[:KEPT])
             return None
-        j = judge(ruler, declaration)
+        j = judge(ruler, self._declaration)
         if j.verdict == "correct":
-            self._fitted = tuple(filter(declaration.allows, j.computations))[:KEPT]
-        acts = j.verdict in ("other", "suspect", "none fits")
-        if not self.declared:
-            acts = j.verdict == "suspect" and bug(j.bug).proof == "structure"
-        if not acts:
+            allowed = filter(self._declaration.allows, j.computations)
+            self._fitted = tuple(allowed)[:KEPT]
+        if not self._acts_on(j):
             return None
         correct = j.correct
         if self._fitted:  # what fitted the steps before
@@ -199,6 +190,28 @@ class Guard:
             verdict=j.verdict,
             sentence=statement_of(j, self.declared, columns).words(),
         )
+
+    def _fitting(self, ruler: Ruler) -> list[Computation]:
+        """The computations that give the step's advantages: of those that fitted the
+        steps before; if none does, of those that are declared."""
+        fitted = [c for c in self._fitted if numbers.fit(ruler, c).good.all()]
+        if fitted or not self.declared:
+            return fitted
+        declaration = self._declaration
+
+        def is_declared(c: Computation) -> bool:
+            counts = declaration.counts and c.view.all_rows
+            return declaration.allows(c) and not counts
+
+        declared = search(ruler, declaration, only=is_declared)
+        return declared.fitting(np.array([0]), WRITTEN)
+
+    def _acts_on(self, j: Judgement) -> bool:
+        """The judgement is one to act on: if nothing was declared, only a bug that the
+        numbers prove by themselves."""
+        if self.declared:
+            return j.verdict in ("other", "suspect", "none fits")
+        return j.verdict == "suspect" and bug(j.bug).proof == "structure"
 
     def _warn_of_equal(self, steps: LoggedSteps, step: int) -> None:
         """Warns once where too many prompts of a step have equal rewards."""

@@ -47,7 +47,7 @@ bugs/__init__.py | drops=getattr(module, "DROPS", ()), | drops=(), | bugs/test_c
 cases/table.py | key=lambda header: int(header[1:]) | key=str | cases/test_table.py
 cases/edits.py | row = max(0, min(row, state.rows - 1)) | row = max(0, min(row, state.rows)) | cases/test_edits.py
 cases/link.py | if text != then[key]} | if text == then[key]} | cases/test_link.py
-cases/link.py | for row in range(rows)]: | for row in range(rows + 1)]: | cases/test_link.py
+cases/link.py | for place in range(count)]: | for place in range(count + 1)]: | cases/test_link.py
 bugs/__init__.py | counted=counted_without(frozenset(drops)) | counted=together[0].faulty | bugs/test_combinations.py
 analysis/comparison.py | leaks(batch, faulty - correct, advantage) | leaks(batch, correct - faulty, advantage) | analysis/test_influence.py
 analysis/comparison.py | return torch.where(siblings.any(-1), value, 0) | return torch.where(siblings.any(-1), value, 1) | analysis/test_influence.py
@@ -74,7 +74,7 @@ logs/read/log_columns.py | np.where(flags == keeps, whole, flags * 0) | np.where
 logs/read/rows.py | near if (bad & unknown).any() else bad | bad | logs/test_logs_readers.py
 logs/trl_layout.py | cut = max(cuts | cut = min(cuts | logs/test_check_trl.py
 logs/recording.py | ["step", "rank"], keep="last" | ["step", "rank"], keep="first" | logs/recording/test_recorder.py
-logs/guard.py | acts = j.verdict in ("other", "suspect", "none fits") | acts = j.verdict in ("other", "suspect") | logs/test_guard.py
+logs/guard.py | return j.verdict in ("other", "suspect", "none fits") | return j.verdict in ("other", "suspect") | logs/test_guard.py
 logs/judging/declaration.py | "scale": c.scale, | "scale": c.baseline, | logs/test_asks.py
 logs/judging/space.py | {"rollout": rollout[original]} | {"rollout": rollout} | logs/test_space.py
 logs/judging/space.py | values.nan_to_num(0, torch.inf, -torch.inf) | values | logs/test_space.py
