@@ -66,17 +66,23 @@ def _traces(record: Record) -> list[Record]:
     rows: list[Record] = []
     for trace in record.get("traces", [record]):
         nodes = [n for n in trace.get("nodes") or () if isinstance(n, Mapping)]
-        tokens = [a for node in nodes for a in node.get("advantages") or ()]
-        task = trace.get("task") or record.get("task")
-        names = (inner(record, "group.id"), inner(task, "key"), inner(task, "data.idx"))
+        advantages = [a for node in nodes for a in node.get("advantages") or ()]
+        mask = [bool(on) for node in nodes for on in node.get("mask") or ()]
         row = {
-            "group": next((name for name in names if name is not None), None),
+            "group": _group(record, trace),
             "reward": _weighted(trace.get("rewards")),
-            "advantages": tokens or None,
-            "length": sum(sum(map(bool, n.get("mask") or ())) for n in nodes) or None,
+            "advantages": advantages or None,
+            "length": sum(mask) or None,
         }
         rows.append({name: cell for name, cell in row.items() if cell is not None})
     return rows
+
+
+def _group(record: Record, trace: Mapping[str, Any]) -> Any:
+    """The group's id, else the key or the number of the task; None without any."""
+    task = trace.get("task") or record.get("task")
+    names = (inner(record, "group.id"), inner(task, "key"), inner(task, "data.idx"))
+    return next((name for name in names if name is not None), None)
 
 
 def _weighted(rewards: object) -> float | None:

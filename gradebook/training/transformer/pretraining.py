@@ -60,17 +60,8 @@ def pretrained(
     while waiting and step < LONGEST_TRAINING:
         step += 1
         tokens = torch.tensor([_padded(each) for each in texts], device=device)
-        words, expected = tokens[..., :-1].clamp(min=0), tokens[..., PROMPT:]
-        after = model.logits(weights, shape, words)[:, :, PROMPT - 1 :]
-        loss = F.cross_entropy(
-            after.flatten(0, 2),
-            expected.flatten(),
-            ignore_index=PAD,
-            reduction="none",
-        ).view(len(seeds), -1)
-        counted = (expected != PAD).flatten(1).sum(-1)
         adam.zero_grad()
-        (loss.sum(-1) / counted).sum().backward()
+        _losses(weights, shape, tokens).sum().backward()
         model.shorten([w.grad for w in weights.values() if w.grad is not None], 1.0)
         adam.param_groups[0]["lr"] = RATE * min(1, step / WARM_UP)
         adam.step()
@@ -84,6 +75,22 @@ def pretrained(
                     kept[name][seed] = weight.detach()[seed]
             waiting -= ready
     return kept
+
+
+def _losses(weights: Weights, shape: Shape, tokens: Tensor) -> Tensor:
+    """The mean cross entropy of the answers' tokens, of each model. float [M]
+
+    tokens  int64 [M, TEXTS, PROMPT + ANSWER], PAD past a text's end
+    """
+    words, expected = tokens[..., :-1].clamp(min=0), tokens[..., PROMPT:]
+    after = model.logits(weights, shape, words)[:, :, PROMPT - 1 :]
+    loss = F.cross_entropy(
+        after.flatten(0, 2),
+        expected.flatten(),
+        ignore_index=PAD,
+        reduction="none",
+    ).view(len(tokens), -1)
+    return loss.sum(-1) / (expected != PAD).flatten(1).sum(-1)
 
 
 def _padded(texts: Texts) -> list[list[int]]:
