@@ -403,7 +403,7 @@ def test_who_waits_is_woken_only_by_a_change_of_the_room(at, room, monkeypatch):
             *(news.answer(asking(room, name, have[name])) for name in seats)
         )
 
-    have = {name: news._told(read(room), Q, name)["have"] for name in seats}
+    have = {name: news._told(read(room), Q, name, Q)["have"] for name in seats}
     monkeypatch.setattr("gradebook.classroom.room.WHOLE", 3600)
     monkeypatch.setattr(news, "PACE", 0)
     monkeypatch.setattr(news, "LOOK", 0.001)

@@ -15,8 +15,10 @@ from gradebook.cases.link import decode
 from gradebook.cases.reports import game
 from gradebook.classroom.after import of_room, read
 from gradebook.classroom.plan import plan
+from gradebook.ui import keys
 from gradebook.ui.pages.session import results
 from gradebook.ui.parts import address
+from gradebook.ui.rooms import news
 from gradebook.ui.rooms import seat as widgets
 from gradebook.ui.rooms.after_page import handout
 
@@ -332,10 +334,37 @@ def test_the_leads_own_link_has_notes_that_follow_the_room(led, visit, room):
     opened = visit(Q, {"seat": "the-lead"}, room=room)
     assert truth not in opened.text and truth not in led.run().text
     assert truth.replace("-", "\u2212") in notes.run().text.replace("-", "\u2212")
-    assert "**Next:**" in notes.text
     (now,) = notes.sent("room_news")
     assert now["draw"] != before["draw"], "the lead's next move draws it again"
     assert widgets.rooms().read(room).position.question == Q, "notes move nobody"
+
+
+def test_the_notes_take_the_class_and_the_projector_to_the_next_step(led, visit, room):
+    led.click("room-key")
+    key = led.app.code[-1].value.partition("lead=")[2]
+    notes = visit("session", {"seat": "a-phone"}, room=room, lead=key)
+    projector = visit(Q, {"seat": "the-lead"}, room=room)
+    (before,) = projector.sent("room_news")
+    steps = plan()
+    number = [step.question for step in steps].index(Q)
+    following = steps[number + 1]
+    notes.run()
+    notes.click(f"notes-next__at__{number + 1}")
+    assert widgets.rooms().read(room).position.question == following.question
+    # The projector hears of it, and goes there; the notes stay, a step further.
+    state = widgets.rooms().read(room)
+    now = news._told(state, Q, "the-lead", at=Q)
+    assert now["draw"] != before["draw"] == "lead"
+    projector.run()
+    assert widgets.rooms().read(room).position.question == following.question
+    cases = projector.app.session_state[keys.CASES.name]
+    assert cases[following.bug] == following.scenario != Q
+    notes.run()
+    assert f"notes-next__at__{number + 2}" in [b.key for b in notes.app.button]
+    # A lead's own move is no way back, and a lead who comes anew stays.
+    again = visit(Q, {"seat": "the-lead"}, room=room)
+    assert widgets.rooms().read(room).position.question == Q
+    assert again.run() and widgets.rooms().read(room).position.question == Q
 
 
 def test_the_page_after_the_class_is_a_link_that_outlives_the_room(led, visit, room):

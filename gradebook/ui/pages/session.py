@@ -8,9 +8,10 @@ from typing import Any
 import segno
 import streamlit as st
 
+from gradebook.cases.link import query_string
 from gradebook.cases.scenario import load
 from gradebook.classroom.after import read
-from gradebook.classroom.plan import MINUTES, asked
+from gradebook.classroom.plan import MINUTES, Step, asked
 from gradebook.classroom.room import LENGTH
 from gradebook.classroom.store import MOST_SEATS, Room
 from gradebook.core.formatting import minus
@@ -131,7 +132,16 @@ def _notes(room: Room) -> None:
             st.markdown(line)
         number, steps = plans.number_of(step.question)
         if number and number < len(steps):
-            st.markdown(f"**Next:** {words.plain(steps[number].title)}")
+            following = steps[number]
+            label = f"Next: {words.plain(following.title)}"
+            go = partial(_take_the_class, following)
+            st.button(label, key=f"notes-next__at__{number}", on_click=go)
+
+
+def _take_the_class(step: Step) -> None:
+    """Moves the room to the step: the other device and the followers go there."""
+    page, link = plans.place(step)
+    seat.act("move", page, step.question, query_string(link))
 
 
 def _own_link(room: Room) -> None:

@@ -196,6 +196,7 @@ def _start_timer(seconds: int) -> None:
 def move(page: str, question: str, link: str = "", stage: str = "") -> None:
     if seat.leads():
         seat.act("move", page, question, link, stage)
+        keys.SEEN.put((page, question, stage))  # a lead's own move
 
 
 # A learner
@@ -260,15 +261,26 @@ def _leave_button(label: str = "Leave the room") -> None:
     st.button(label, key="room-leave", on_click=seat.leave, type="tertiary")
 
 
+NOTES_PAGE = "session"
+"""The page from which a lead's second device moves the room, and stays."""
+
+
 def follow(page: str) -> dict[str, str] | None:
     """Takes a learner to the lead's question and stage, before the page is drawn:
-    a follower once for each of the lead's moves, others when they ask. Returns the
-    lead's link if the lead is on this page."""
+    a follower once for each of the lead's moves, others when they ask, and the lead
+    where the lead's other device has gone. Returns the lead's link if the lead is on
+    this page."""
     room, seen = seat.here(), keys.SEEN.get()
     if room is None or room.position is None or room.position.heading == seen:
         return None
     mine, place = room.seat(seat.SEAT.get()), room.position
-    if mine.leads or not (mine.follows or seen is True):
+    if mine.leads:
+        # A lead who comes anew is where the address says.
+        moved = seen is not None and seen[:2] != place.heading[:2]
+        follows = moved and page != NOTES_PAGE
+    else:
+        follows = mine.follows or seen is True
+    if not follows:
         return None
     keys.SEEN.put(place.heading)
     pages, query = address.page_files(), {}

@@ -61,11 +61,13 @@ _next: dict[str, asyncio.Future[Room | Away | None]] = {}
 def news(room: Room, name: str = "") -> None:
     """Shows the room's counts, and draws the page again when the room has gone on.
     `name` is of the question on the page, '' for none."""
-    query = urlencode({"question": name, "covered": int(name not in room.revealed)})
+    at = room.position.question if room.position else name
+    covered = int(name not in room.revealed)
+    query = urlencode({"question": name, "covered": covered, "at": at})
     address = own_path(f"/room-news/{quote(room.code)}?{query}")
     _mount(
         key="room-news",
-        data=[{"asked": address, **_told(room, name, seat.SEAT.get())}],
+        data=[{"asked": address, **_told(room, name, seat.SEAT.get(), at)}],
         width="content",
         on_draw_change=lambda: None,
     )
@@ -105,7 +107,8 @@ async def _news(request: Request) -> dict[str, Any]:
     if room and not room.seat(me).leads:
         patience = PACE * room.present.total()
     while room:
-        news, waited = _told(room, name, me), time.monotonic() - came
+        news = _told(room, name, me, query.get("at", name))
+        waited = time.monotonic() - came
         is_new = news["have"] != before
         draws = news["draw"] != before.split(".")[0]
         if draws or (is_new and waited >= patience) or waited >= WAIT:
@@ -180,13 +183,17 @@ def _board(name: str, vote: int, place: float | None) -> dict[str, Any] | None:
     return {key: value for key, value in board.items() if key not in OF_A_DRAFT}
 
 
-def _told(room: Room, name: str, me: str) -> dict[str, Any]:
+def _told(room: Room, name: str, me: str, at: str) -> dict[str, Any]:
     """What is told of the room to a browser: the counts as HTML, and `draw`, which
     changes when a page has to be drawn again. A lead's page of a question changes by
-    the lead's own acts alone; the one without a question follows them."""
+    the lead's own acts alone, until another device of the lead moves the room from
+    where it was `at` when the page was drawn; the one without a question follows."""
     mine, place = room.seat(me), room.position
     draw, counts, clock = "lead", _counts(room, name, me), _clock(room, name, me)
-    if not (mine.leads and name):
+    if mine.leads and name:
+        if place and place.question not in (name, at):
+            draw = str(crc32(place.question.encode()))
+    else:
         # The stage concerns followers alone.
         heading = place.heading[: 3 if mine.follows else 2] if place else ()
         of = name or (place.question if place else "")

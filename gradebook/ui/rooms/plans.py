@@ -161,11 +161,15 @@ def _step(step: Step, revealed: bool) -> None:
                 st.page_link(file, label=label, query_params=link)
 
 
-def _opened(step: Step) -> tuple[Path, dict[str, str]]:
+def place(step: Step) -> tuple[str, dict[str, str]]:
+    """The page of the step, and the parameters of its link."""
     if step.trains:
-        page, link = TRAINING_PAGE, query_of(first_place(step.bug))
-    elif step.scenario:
-        page, link = step.bug, query(step.scenario)
-    else:
-        page, link = step.page, {}
+        return TRAINING_PAGE, query_of(first_place(step.bug))
+    if step.scenario:
+        return step.bug, query(step.scenario)
+    return step.page, {}
+
+
+def _opened(step: Step) -> tuple[Path, dict[str, str]]:
+    page, link = place(step)
     return page_files()[page], link | address.carried()
