@@ -281,15 +281,13 @@ def changes(before: State, now: State) -> Changes:
         for columns in (before.table.values(), now.table.values())
     )
     came_from = matched([*map(str, old)], [*map(str, new)])
-    cells = {
-        (row, name)
-        for row, origin in enumerate(came_from)
-        if origin is not None
-        for name in {**old[origin], **new[row]}
-        if old[origin].get(name) != new[row].get(name)
-    }
-    then, today = before.settings, now.settings
-    settings = {name for name in today if then[name] != today[name]}
+    cells: set[tuple[int, str]] = set()
+    for row, origin in enumerate(came_from):
+        if origin is not None:
+            was, is_now = old[origin], new[row]
+            names = was.keys() | is_now.keys()
+            cells |= {(row, n) for n in names if was.get(n) != is_now.get(n)}
+    settings = {n for n in now.settings if before.settings[n] != now.settings[n]}
     removed = len(old) - len(new) + came_from.count(None)
     return Changes(cells, settings, came_from, removed)
 

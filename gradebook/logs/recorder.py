@@ -252,7 +252,8 @@ def recorded_step(step: Any, arguments: Mapping[str, Any]) -> RecordedStep:
     whole = isinstance(step, Integral) and not isinstance(step, bool)
     if not whole or abs(int(step)) >= 2**53:
         raise refuse("a whole number below 2**53", step, "step")
-    cells, types = _arguments(arguments), {}
+    cells = _arguments(arguments)
+    types: dict[str, str] = {}
     for name in ("reward", "advantage"):
         cells[name], types[name] = _floats(name, cells[name])
     cells = {"reward": cells["reward"]} | cells  # the first to be wrong
@@ -260,14 +261,15 @@ def recorded_step(step: Any, arguments: Mapping[str, Any]) -> RecordedStep:
     if "rank" in cells:
         rank = as_tensor("rank", cells["rank"])
         cells["rank"] = rank if rank.dim() else rank.expand(rows)
-    by_token, mask = False, cells.pop("mask", None)
     numbers = {n: _one_number(n, cells.pop(n)) for n in OF_STEP if n in cells}
+    mask = cells.pop("mask", None)
     if mask is not None:
         mask = read_cells("mask", mask, rows)
         cells["length"] = mask.sum(-1)
     tokens = _by_token({n: cells.pop(n) for n in OF_TOKENS if n in cells}, mask, rows)
     if "mini_batch" in cells:
         tokens["mini_batch"] = _places("mini_batch", cells.pop("mini_batch"), rows)
+    by_token = False
     if cells["advantage"].dim() == 2:
         cells["advantage"], by_token = _by_row(cells["advantage"], mask)
     columns = {name: read_cells(name, cell, rows) for name, cell in cells.items()}
