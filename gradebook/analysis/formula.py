@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeAlias
 import torch
 from torch import Tensor
 
-from gradebook.analysis.comparison import Comparison, same, voters
+from gradebook.analysis.comparison import Comparison, voters
 from gradebook.analysis.laws import listed
 from gradebook.core import formatting
 from gradebook.core.batch import Batch
@@ -46,7 +46,9 @@ def worked(comparison: Comparison, row: int) -> list[list[Line]]:
         lines: list[Line] = [(Part(_no_advantage(batch, trace, row)),)]
         if bool(trace.credited[row]):
             lines = [_quotient(comparison, trace, row), *_divided(batch, trace, row)]
-        second = not bool(same(trace.advantage, trace.standardized)[row])
+        second = not formatting.same(
+            float(trace.advantage[row]), float(trace.standardized[row])
+        )
         if batch.settings.whiten_tokens or second:
             lines += _advantage(comparison, trace, row)
         sides.append(lines)
@@ -112,11 +114,13 @@ def _divided(batch: Batch, trace: Trace, row: int) -> Iterator[Line]:
         ("baseline", _baseline, baseline(batch, score, counted, group)),
         ("scale", _scale, scale(batch, score, counted, group, trace.baseline)),
     ):
-        differs = not bool(same(getattr(trace, stage), by_setting)[row])
+        due = float(by_setting[row])
+        differs = not formatting.same(float(getattr(trace, stage)[row]), due)
         text = sentence(batch, trace, row)
         if differs:
-            due = plain(float(by_setting[row]))
-            text = f"computed by the faulty stage; correct for this setting: {due}"
+            text = (
+                f"computed by the faulty stage; correct for this setting: {plain(due)}"
+            )
         heard = tuple(voters(batch, trace, row))
         yield (Part(f"{stage}: {text}", differs, stage, heard),)
 

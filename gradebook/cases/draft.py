@@ -9,6 +9,7 @@ from gradebook.cases import edits
 from gradebook.cases.history import History
 from gradebook.cases.scenario import Case
 from gradebook.cases.state import State, message_of, start
+from gradebook.core.batch import Batch
 from gradebook.core.errors import GradebookError
 
 C = TypeVar("C", bound=Case)
@@ -66,6 +67,7 @@ class Draft(Generic[C]):
     typing: bool = False
     regrouped: "Regrouped | None" = None
     lock: threading.RLock = field(default_factory=threading.RLock, repr=False)
+    _checked: tuple[State | None, Batch | None] = (None, None)
 
     def __post_init__(self) -> None:
         self.history = History([self.origin])
@@ -93,6 +95,12 @@ class Draft(Generic[C]):
     def moved(self) -> bool:
         """The learner has edited the batch since it came."""
         return not self.state.same_batch(self.base)
+
+    @property
+    def batch(self) -> Batch:
+        """The state's batch, which was made when the state was checked."""
+        state, batch = self._checked
+        return batch if batch and state is self.state else self.state.batch()
 
     def edit(self, **changes: Any) -> None:
         """The next state; one that changes the batch can be undone."""

@@ -7,8 +7,12 @@ PostgreSQL. All learners open the page at once, edit, hear the lead's reveal, an
 again. An edit's time is printed beside that of the first class in the same run.
 
 What a class is taken to do: all learners edit at the same time without a pause, and
-each finishes an edit every five seconds, give or take half. That is an assumption. It
-is meant to be more than a lesson's: its learners also read, predict and talk.
+each finishes an edit every five seconds, give or take half. So a class offers a fifth
+of an edit a second for each learner, 6 a second for 30 and 60 for 300, at the same pace
+in every class. That is an assumption. It is meant to be more than a lesson's: its
+learners also read, predict and talk. A learner starts no edit before the last one is
+answered, so a server that is too slow serves fewer than are offered: both rates are
+printed.
 
 Learners are Streamlit sessions without a browser, with the news that the page's own
 program would ask for. Servers, database, proxy and learners share this machine's cores,
@@ -47,6 +51,7 @@ from gradebook.classroom.room import Rooms  # noqa: E402
 
 CASE = "partial_groups"
 THINK = 5.0
+"""Seconds between the answer to a learner's edit and the next edit, in the mean."""
 EDITING = 20.0
 PATIENCE = 120.0
 
@@ -203,7 +208,8 @@ async def edited(name: str, members: list[Member], processes: list[int]) -> None
     ratio = p95 / RULERS.setdefault(name, p95)
     print(
         f"  {name:21} {spread(times)} ({ratio:.1f} times the first class's p95);"
-        f" {len(times) / meter.seconds:.1f} a second,"
+        f" {len(members) / THINK:.0f} a second offered,"
+        f" {len(times) / meter.seconds:.1f} served,"
         f" {1000 * meter.served / len(times):.1f} ms CPU each; {meter.shares()};"
         f" load {load:.1f}",
         flush=True,

@@ -132,7 +132,7 @@ class Draft(draft.Draft[C]):
 
     def compared(self) -> Comparison:
         """Both engines on the state. Raises GradebookError."""
-        return compared(self.state)
+        return compare(self.swap, self.batch)
 
     def select(self, row: int, token: int | None = None) -> None:
         super().select(row, token)
