@@ -11,7 +11,7 @@ import os
 import socket
 import threading
 import time
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -137,12 +137,12 @@ class Room(Base):
         return Position(**self.place) if self.place else None
 
     @cached_property
-    def counts(self) -> Mapping[str, Counter[int]]:
+    def counts(self) -> "Counts":
         """How many seats made each choice, by question."""
         return _counted(seat.votes for seat in self.seats.values())
 
     @cached_property
-    def counts_before(self) -> Mapping[str, Counter[int]]:
+    def counts_before(self) -> "Counts":
         """The same of the first votes on questions that were asked again."""
         return _counted(seat.before for seat in self.seats.values())
 
@@ -184,12 +184,20 @@ NOBODY = Seat(
 """The seat of whoever is not in the room."""
 
 
-def _counted(votes: Iterable[Mapping[str, int]]) -> Mapping[str, Counter[int]]:
-    counts: defaultdict[str, Counter[int]] = defaultdict(Counter)
+class Counts(dict[str, Counter[int]]):
+    """By question, how many seats made each choice. Reading changes nothing: many read
+    one room."""
+
+    def __missing__(self, question: str) -> Counter[int]:
+        return Counter()
+
+
+def _counted(votes: Iterable[Mapping[str, int]]) -> Counts:
+    counts = Counts()
     for of_seat in votes:
         for question, choice in of_seat.items():
             if choice != LOOKED:
-                counts[question][choice] += 1
+                counts.setdefault(question, Counter())[choice] += 1
     return counts
 
 

@@ -146,6 +146,7 @@ def test_votes_are_counted_as_by_hand(acts):
         votes.pop(LOOKED, None)
         assert kept.counts.get(question, {}) == dict(votes)
         assert kept.counts[question].total() == votes.total()
+    assert not kept.counts["another"] and "another" not in kept.counts
     for seat in "abc":
         votes = {q: choice for (s, q), choice in made.items() if s == seat}
         assert kept.seat(seat).votes == votes
