@@ -2,9 +2,13 @@
 row in question is in sight beside it: on the board's own program, without a page for
 each case."""
 
+from dataclasses import replace
+
+from gradebook.bugs import BUGS
 from gradebook.cases.scenario import load, names
-from gradebook.ui.board.lesson import lesson
-from gradebook.ui.parts.drafts import Draft, Progress
+from gradebook.cases.state import Opened
+from gradebook.ui.board.lesson import OWN_CHOICES, lesson
+from gradebook.ui.parts.drafts import SKIPPED, Draft, Guess, Progress
 
 SIZES = [(1280, 800), (1024, 700), (390, 844), (390, 664), (640, 400)]
 MOUNT = """async ([address, cases]) => {
@@ -63,12 +67,33 @@ def shown():
                 yield f"{name}, {words}{', edited' * edited}", data | state
 
 
+def own():
+    """Each bug's page with a batch from elsewhere: covered, and with each answer."""
+    for number, name in enumerate(BUGS):
+        draft = Draft(load(name))
+        opened = Opened("Step 120 of grpo-run-17.jsonl, from the check", draft.state)
+        draft.become(replace(draft.state, opened=opened))
+        for choice in (None, *range(len(OWN_CHOICES))):
+            progress = Progress()
+            if choice is not None:
+                progress.answer(name, SKIPPED)
+                draft.page.guess = Guess(choice, 0.0)
+            data = lesson(draft, progress)
+            data["box"] |= {"label": "Show what it does", "reveals": True}
+            state = {"version": FIRST_OWN + 9 * number + (choice or 0) + 1}
+            yield f"{name}, from elsewhere, {choice}", data | state
+
+
+FIRST_OWN = 10**6
+"""Versions of batches from elsewhere: above those of the cases."""
+
+
 def test_the_box_holds_every_question_and_every_verdict(read):
     page = read("primer", "What an advantage is").page
     address = page.evaluate("""performance.getEntriesByType("resource").map(
       (one) => one.name).find((name) => name.includes("/board-program/"))""")
     address = address.rsplit("/", 1)[0] + "/board.js"
-    page.evaluate(MOUNT, [address, list(shown())])
+    page.evaluate(MOUNT, [address, [*shown(), *own()]])
     misfits = {}
     for width, height in SIZES:
         page.set_viewport_size({"width": width, "height": height})

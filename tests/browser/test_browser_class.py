@@ -74,6 +74,11 @@ def test_a_class_is_asked_discusses_is_asked_again_and_takes_a_page_home(
         expect(bar).to_contain_text("Right: 1 of 3, then 2 of 3.")
         expect(reader.page.locator(".crowd")).to_have_attribute("d", re.compile("M"))
     expect(lead.page.locator(".box")).not_to_contain_text("You said")
+    # On a phone, below the room's bar, the row in question is above the sheet.
+    row, sheet = two.page.locator(".row.asked"), two.page.locator(".box")
+    expect(row).to_be_in_viewport(ratio=1)
+    asked = row.bounding_box()
+    assert asked["y"] + asked["height"] <= sheet.bounding_box()["y"]
     main = two.page.get_by_test_id("stMain")
     assert main.evaluate("(e) => e.scrollWidth <= e.clientWidth")
     button(lead, "plan-next").click()

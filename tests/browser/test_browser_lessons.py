@@ -208,3 +208,18 @@ def test_a_drag_on_home_asks_the_server_for_nothing(read):
     # Nothing else on this board can be edited.
     expect(board.cell(0)).to_be_disabled()
     expect(board.handle(0)).to_have_attribute("tabindex", "-1")
+
+
+@pytest.mark.long
+def test_a_checkpoint_comes_into_view_as_a_whole(read, elsewhere, server):
+    known = ("partial_groups", "double_normalization", "no_eos_outliers")
+    progress = "|".join(f"{bug}:0:::" for bug in known)
+    window = elsewhere(1280, 800)
+    window.add_cookies([{"name": "gradebook", "value": progress, "url": server.url}])
+    title = gradebook.load(known[-1]).title
+    page = read(known[-1], title, context=window, skip=False).page
+    page.get_by_role("button", name="Checkpoint after 3 bugs").click()
+    heading = page.get_by_text("Checkpoint: which of the 3 bugs")
+    choice = page.get_by_role("button", name="None: these numbers are correct")
+    for part in (heading, choice):
+        expect(part).to_be_in_viewport(ratio=1)
