@@ -41,7 +41,14 @@ export class Foot {
     /** @type {unknown} */
     this.drawn = null; // what the panel shows
     board.bar.append(this.tools);
-    board.below.append(this.source, this.summary, this.notes, this.regrouped, this.panel, this.block);
+    board.below.append(
+      this.source,
+      this.summary,
+      this.notes,
+      this.regrouped,
+      this.panel,
+      this.block,
+    );
     this.tools.append(
       this.tool("Undo", "Ctrl+Z", () => board.put({ do: "undo" })),
       this.tool("Redo", "Ctrl+Shift+Z", () => board.put({ do: "redo" })),
