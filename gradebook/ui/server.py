@@ -127,7 +127,8 @@ def limits() -> dict[str, str]:
         f"{limit.FILES_OF_ONE} file descriptors free for a newcomer, counted over all"
         " connections": "learners who are there already",
         f"{turns.PAGES_AT_A_TIME} bugs' pages drawn at a time": "the time of an edit",
-        f"{component.MOST_THREADS} edits computed at a time": "the time of an edit",
+        f"{component.MOST_THREADS} edits under way, one of them"
+        " computed": "the time of an edit",
         f"{link.MOST_UNPACKED:,} bytes, {link.MOST_ROWS:,} rows and"
         f" {link.MOST_HEADERS} columns in a link": "time and memory",
         f"{files.MOST_COLUMNS} columns in a log": "memory",

@@ -1,5 +1,7 @@
 """Whatever a browser sends about a draft, each edit is carried out once."""
 
+from threading import Thread
+
 from hypothesis import given
 from hypothesis import strategies as some
 
@@ -73,3 +75,37 @@ def test_a_browser_that_repeats_itself_ends_where_one_that_does_not(data, edits)
             send(again, *message)
     assert again.channel.ack == once.channel.ack
     assert again.history == once.history
+
+
+def thread_of(draft):
+    """A thread that has begun to send an edit."""
+    thread = Thread(target=send, args=(draft, {"n": 1, **cell("7")}), daemon=True)
+    thread.start()
+    return thread
+
+
+def test_edits_of_two_learners_are_computed_one_after_the_other():
+    one, two = Draft(CASE), Draft(CASE)
+    seen = {}
+
+    def board():
+        other = seen["other"] = thread_of(two)
+        other.join(1)
+        seen["two has waited"] = rewards(two) == ["100"]
+        return {}
+
+    one.channel.board = board
+    send(one, {"n": 1, **cell("7")})
+    seen["other"].join(300)
+    assert seen["two has waited"] and rewards(two) == ["100", "7"]
+
+
+def test_an_edit_that_waits_for_its_page_holds_up_nobody():
+    drawn, other = Draft(CASE), Draft(CASE)
+    with drawn.lock:  # as while its page is drawn
+        waits = thread_of(drawn)
+        waits.join(1)
+        thread_of(other).join(300)
+        assert rewards(other) == ["100", "7"] and rewards(drawn) == ["100"]
+    waits.join(300)
+    assert rewards(drawn) == ["100", "7"]
