@@ -267,7 +267,9 @@ def _payments(
 ) -> Iterator[Line]:
     """What each token adds to the sum, taken apart."""
     terms = this.nonzero if this else []
-    for term in terms[: MOST_TERMS if len(terms) <= MOST_TERMS else 0]:
+    if len(terms) > MOST_TERMS:
+        return
+    for term in terms:
         yield (Part(_apart(term, _priced(batch, trace, row, term))),)
 
 

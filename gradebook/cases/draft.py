@@ -65,9 +65,9 @@ class Draft(Generic[C]):
     notes: list[str] = field(default_factory=list)
     refused: dict[str, tuple[str, str]] = field(default_factory=dict)
     typing: bool = False
-    regrouped: "Regrouped | None" = None
+    regrouped: Regrouped | None = None
     lock: threading.RLock = field(default_factory=threading.RLock, repr=False)
-    _checked: tuple[State | None, Batch | None] = (None, None)
+    _checked: tuple[State, Batch] | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
         self.history = History([self.origin])
@@ -98,9 +98,10 @@ class Draft(Generic[C]):
 
     @property
     def batch(self) -> Batch:
-        """The state's batch, which was made when the state was checked."""
-        state, batch = self._checked
-        return batch if batch and state is self.state else self.state.batch()
+        """The state's batch. An edit's was made when its state was checked."""
+        if self._checked and self._checked[0] is self.state:
+            return self._checked[1]
+        return self.state.batch()
 
     def edit(self, **changes: Any) -> None:
         """The next state; one that changes the batch can be undone."""
@@ -109,9 +110,10 @@ class Draft(Generic[C]):
     def become(self, state: State, gesture: Any = None) -> None:
         """Another state of the same case. Edits of one gesture are one step of undo.
         Raises GradebookError if the state is no valid batch."""
-        state.batch()
+        batch = state.batch()
         with self.lock:
             self.history.add(state, gesture)
+            self._checked = state, batch
             self.notes, self.regrouped = [], None
 
     def do(self, act: Callable[..., State], *values: Any, gesture: Any = None) -> None:

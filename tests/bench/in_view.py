@@ -2,11 +2,11 @@
 
     PYTHONPATH=. python tests/bench/in_view.py http://127.0.0.1:8501 [1280x640 1024x700 ..]
 
-Opens each page in a fresh session, answers, and looks before anything is scrolled:
-the question, the row in question and, after the answer, both numbers and the mark of
-the faulty engine are inside the window, and under no other part. Prints each page on
-which they are not, and how many are right. The app has to run; pages are opened one
-after another in one browser.
+Opens each page in a fresh session, skips its question, and looks before anything is
+scrolled: the question, the row in question and, after "Skip", both numbers and the mark
+of the faulty engine are inside the window, and not below the sheet at its lower end. A
+head over the page is not measured. Prints each page on which they are not, and how many
+are right. The app has to run; pages are opened one after another in one browser.
 """
 
 import shutil

@@ -13,7 +13,7 @@ from gradebook.cases.draft import Draft
 from gradebook.cases.edits import ACTS
 from gradebook.cases.history import MOST_STATES
 from gradebook.cases.scenario import case, names, starts
-from gradebook.cases.state import start
+from gradebook.cases.state import State, start
 from gradebook.cases.table import MOST_ROWS, WIDEST
 
 CASE = gradebook.load("rejected_rows")  # one prompt, rewards 100, 1, 2
@@ -382,3 +382,13 @@ def test_a_paste_asks_for_no_group_size_if_none_is_set_or_no_group_changed():
     send(draft, {"do": "setting", "name": "group_size", "value": "2"})
     send(draft, {"do": "paste", "row": 0, "column": "reward", "text": "7\n8"})
     assert draft.state.table["reward"][:2] == ("7", "8") and draft.regrouped is None
+
+
+def test_the_batch_of_an_edit_is_made_once(monkeypatch):
+    draft, made = Draft(gradebook.load("partial_groups")), []
+    make = State.batch
+    monkeypatch.setattr(State, "batch", lambda s: made.append(s) or make(s))
+    draft.take({"do": "cell", "row": 0, "column": "reward", "value": "7"})
+    assert float(draft.batch.reward[0]) == 7 and made == [draft.state]
+    draft.undo()
+    assert float(draft.batch.reward[0]) == 0.5

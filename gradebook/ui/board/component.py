@@ -65,8 +65,8 @@ but that of the same draft."""
 COMPUTING = Lock()
 """Held by the one edit that is computed. Several at once pass the interpreter to each
 other after every tensor: with 300 learners at work each edit then took twice the CPU,
-and the 95th percentile was 3.2 s in place of 0.4 s (`tests/bench/classroom.py`,
-2026-11-28)."""
+and the 95th percentile was 3.2 s in place of 0.4 to 1.0 s
+(`tests/bench/classroom.py`, 2026-11-28)."""
 
 
 def board(

@@ -89,7 +89,7 @@ def own_box(
         "guess": None,
         "place": None,
     }
-    own_box: dict[str, Any] = {
+    own_part: dict[str, Any] = {
         "source": minus(shown["source"]),
         "rule": minus(scenario.rule),
     }
@@ -100,14 +100,14 @@ def own_box(
             " engine. What does the faulty engine give it?"
         )
         choices = _own_choices(values[0], shown)
-        return facts | {"question": question, "choices": choices, "own": own_box}
-    own_box["said"] = shown["summary"]
+        return facts | {"question": question, "choices": choices, "own": own_part}
+    own_part["said"] = shown["summary"]
     guess = draft.page.guess
     if guess and not draft.moved and row == draft.base.row:
         right = own_answer(values) == guess.choice
         facts |= {"guess": guess.choice, "place": guess.place}
-        own_box |= {"right": right, "chosen": OWN_CHOICES[guess.choice]}
-    return facts | {"question": "", "choices": [], "own": own_box}
+        own_part |= {"right": right, "chosen": OWN_CHOICES[guess.choice]}
+    return facts | {"question": "", "choices": [], "own": own_part}
 
 
 def own_answer(values: tuple[float, float]) -> int:
