@@ -354,7 +354,7 @@ def test_the_notes_take_the_class_and_the_projector_to_the_next_step(led, visit,
     # The projector hears of it, and goes there; the notes stay, a step further.
     state = widgets.rooms().read(room)
     now = news._told(state, Q, "the-lead", at=Q)
-    assert now["draw"] != before["draw"] == "lead"
+    assert now["draw"] != before["draw"]
     projector.run()
     assert widgets.rooms().read(room).position.question == following.question
     cases = projector.app.session_state[keys.CASES.name]
@@ -365,6 +365,27 @@ def test_the_notes_take_the_class_and_the_projector_to_the_next_step(led, visit,
     again = visit(Q, {"seat": "the-lead"}, room=room)
     assert widgets.rooms().read(room).position.question == Q
     assert again.run() and widgets.rooms().read(room).position.question == Q
+
+
+def test_the_notes_reveal_to_the_class_and_the_projector(led, visit, room):
+    led.click("room-key")
+    key = led.app.code[-1].value.partition("lead=")[2]
+    notes = visit("session", {"seat": "a-phone"}, room=room, lead=key)
+    projector = visit(Q, {"seat": "the-lead"}, room=room)
+    (before,) = projector.sent("room_news")
+    notes.run()
+    notes.click("room-reveal")
+    state = widgets.rooms().read(room)
+    assert state.revealed == [Q]
+    now = news._told(state, Q, "the-lead", at=Q)
+    assert now["draw"] != before["draw"], "the projector is drawn again"
+    projector.run()
+    assert not projector.board["covered"]
+    # Both devices offer the way back.
+    projector.click("room-hide")
+    assert widgets.rooms().read(room).revealed == []
+    notes.run()
+    assert "room-reveal" in [b.key for b in notes.app.button]
 
 
 def test_the_page_after_the_class_is_a_link_that_outlives_the_room(led, visit, room):

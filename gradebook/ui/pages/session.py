@@ -131,11 +131,13 @@ def _notes(room: Room) -> None:
         for line in notes(step):
             st.markdown(line)
         number, steps = plans.number_of(step.question)
-        if number and number < len(steps):
-            following = steps[number]
-            label = f"Next: {words.plain(following.title)}"
-            go = partial(_take_the_class, following)
-            st.button(label, key=f"notes-next__at__{number}", on_click=go)
+        with st.container(horizontal=True):
+            bar.reveal(room, step.question)
+            if number and number < len(steps):
+                following = steps[number]
+                label = f"Next: {words.plain(following.title)}"
+                go = partial(_take_the_class, following)
+                st.button(label, key=f"notes-next__at__{number}", on_click=go)
 
 
 def _take_the_class(step: Step) -> None:

@@ -154,20 +154,27 @@ def _lead(room: "Room", name: str) -> Standing:
         st.markdown(f"Room **{room.code}**, you lead.")
         if not name:
             return Standing(False, leads=True)
-        # No callbacks: a session that begins anew after its server was away
-        # would lose a press that comes with its first run.
-        if revealed:
-            pressed = st.button("Undo the reveal", key="room-hide")
-        else:
-            pressed = st.button("Reveal", key="room-reveal", type="primary")
-        if pressed:
-            seat.act("reveal", name, not revealed)
-            st.rerun()
+        reveal(room, name)
         if not revealed:
             _asks(room, name)
         news(room, name)
         plans.onward(name)
     return Standing(revealed, leads=True)
+
+
+def reveal(room: "Room", name: str) -> None:
+    """Reveals the question's answer to the room, or takes the reveal back: on the
+    question's page, and beside the lead's notes."""
+    # No callbacks: a session that begins anew after its server was away
+    # would lose a press that comes with its first run.
+    revealed = name in room.revealed
+    if revealed:
+        pressed = st.button("Undo the reveal", key="room-hide")
+    else:
+        pressed = st.button("Reveal", key="room-reveal", type="primary")
+    if pressed:
+        seat.act("reveal", name, not revealed)
+        st.rerun()
 
 
 def _asks(room: "Room", name: str) -> None:

@@ -185,20 +185,21 @@ def _board(name: str, vote: int, place: float | None) -> dict[str, Any] | None:
 
 def _told(room: Room, name: str, me: str, at: str) -> dict[str, Any]:
     """What is told of the room to a browser: the counts as HTML, and `draw`, which
-    changes when a page has to be drawn again. A lead's page of a question changes by
-    the lead's own acts alone, until another device of the lead moves the room from
-    where it was `at` when the page was drawn; the one without a question follows."""
+    changes when a page has to be drawn again. A lead's page of a question is drawn
+    again for what the lead's devices do: a reveal, a second vote, and a move of the
+    room from where it was `at` when the page was drawn. A page without a question
+    follows the room."""
     mine, place = room.seat(me), room.position
-    draw, counts, clock = "lead", _counts(room, name, me), _clock(room, name, me)
+    counts, clock = _counts(room, name, me), _clock(room, name, me)
     if mine.leads and name:
-        if place and place.question not in (name, at):
-            draw = str(crc32(place.question.encode()))
+        moved = place.question if place and place.question not in (name, at) else ""
+        now: tuple[object, ...] = name in room.revealed, name in room.again, moved
     else:
         # The stage concerns followers alone.
         heading = place.heading[: 3 if mine.follows else 2] if place else ()
         of = name or (place.question if place else "")
         now = of in room.revealed, of in room.again, room.is_over(of), heading
-        draw = str(crc32(repr(now).encode()))
+    draw = str(crc32(repr(now).encode()))
     within = round(RUN * room.present.total(), 2)
     timer = room.ends if place and place.question == name else None
     have = f"{draw}.{crc32(repr((counts, timer)).encode())}"
