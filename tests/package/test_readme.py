@@ -35,6 +35,7 @@ PAPERS = {
     )
 }
 README, LOGS = PAPERS["README.md"], PAPERS["gradebook/logs/README.md"]
+TRAINERS = PAPERS["gradebook/trainers/README.md"]
 SECTIONS = [
     "One bug in four rows",
     "Run it",
@@ -114,7 +115,7 @@ def test_the_recorded_example_is_correct(tmp_path, monkeypatch, capsys):
 
 def test_the_probed_example_prints_what_it_says(tmp_path):
     script = tmp_path / "probed.py"
-    script.write_text(block(README, "gradebook.probe"))
+    script.write_text(block(TRAINERS, "def centred", "py"))
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     command = [sys.executable, str(script)]
     run = subprocess.run(command, env=environment, capture_output=True, text=True)
