@@ -97,7 +97,7 @@ def board(draft: Draft, covered: bool, places: Sequence[float] = ()) -> dict[str
     traces = [both.correct] if covered else [both.correct, both.faulty]
     drawn = _causes(draft, lines, typed, traces, both.batch) if pushes else {}
     if drawn.get("causes") and state.scenario.drag[0] not in IN_REWARDS:
-        drawn["causeAxis"] = _return_axis(drawn["causes"])
+        drawn["causeAxis"] = _return_axis(drawn["causes"], places)
     handles = _handles(draft, lines, typed, drawn)
     data = {
         "lines": [list(line) for line in lines],
@@ -350,11 +350,13 @@ IN_REWARDS = ("reward", "value")
 """Dragged columns in units of the reward, as returns are."""
 
 
-def _return_axis(causes: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """The axis of the returns. It has the room of an axis of results, so that it seldom
-    widens with the answer."""
+def _return_axis(
+    causes: Sequence[dict[str, Any]], places: Sequence[float]
+) -> dict[str, Any]:
+    """The axis of the returns. It has the room of an axis of results: it holds the
+    choices of the question, and seldom widens with the answer."""
     correct = [x for x in causes[0]["at"] if x is not None]
-    axis = result_axis(correct, (), [x for cause in causes for x in cause["at"]])
+    axis = result_axis(correct, places, [x for cause in causes for x in cause["at"]])
     reach, unit = axis["reach"][1] or 0.0, axis["unit"][1]
     return {"title": "return", "low": -reach, "high": reach, "unit": unit}
 
