@@ -83,7 +83,25 @@ def test_a_class_is_asked_discusses_is_asked_again_and_takes_a_page_home(
     assert main.evaluate("(e) => e.scrollWidth <= e.clientWidth")
     button(lead, "plan-next").click()
     expect(lead.keyed("room-bar")).to_contain_text("Step 3 of")
-    assert lead.page.evaluate("document.activeElement === document.body")
+    expect(lead.page.locator("button:focus")).to_have_count(0)
+
+    # The phone with the notes reveals, and takes the class onward.
+    notes = Reader(elsewhere(390, 844), server)
+    desk = Reader(lead.page.context, server)
+    desk.page.goto(f"{server.url}/session")
+    desk.page.get_by_text("Your notes on another device").click()
+    button(desk, "room-key").click()
+    own = desk.keyed("room-panel").locator("code", has_text="lead=")
+    notes.page.goto(own.inner_text())
+    desk.page.close()
+    expect(notes.keyed("room-notes")).to_contain_text("The truth:")
+    button(notes, "room-reveal").click()
+    for reader in (lead, one, two, three):
+        expect(reader.page.locator(".box .figures")).to_be_visible()
+    button(notes, "notes-next").click()
+    expect(lead.keyed("room-bar")).to_contain_text("Step 4 of")
+    for learner in (one, two, three):
+        expect(learner.page.locator(".box .show")).to_be_attached()
 
     lead.page.goto(f"{server.url}/session")
     lead.page.get_by_text("Results", exact=True).click()
@@ -91,5 +109,5 @@ def test_a_class_is_asked_discusses_is_asked_again_and_takes_a_page_home(
     three.page.goto(after.inner_text())
     expect(three.page.get_by_text("After the class")).to_be_visible()
     expect(three.page.locator("body")).to_contain_text("The rule.")
-    for reader in (lead, one, two, three):
+    for reader in (lead, notes, one, two, three):
         assert reader.complaints() == []

@@ -377,6 +377,8 @@ def test_the_notes_reveal_to_the_class_and_the_projector(led, visit, room):
     notes.click("room-reveal")
     state = widgets.rooms().read(room)
     assert state.revealed == [Q]
+    # The votes are beside the notes.
+    assert "gb-split" in notes.run().sent("room_news")[0]["said"]
     now = news._told(state, Q, "the-lead", at=Q)
     assert now["draw"] != before["draw"], "the projector is drawn again"
     projector.run()

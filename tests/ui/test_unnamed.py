@@ -86,6 +86,17 @@ def test_a_checkpoint_says_its_settings_in_sentences(visit):
     assert "ddof" not in line and "eps" not in line.replace("steps", "")
 
 
+@pytest.mark.parametrize("bug, same", [(ORDER[2], True), (ORDER[0], False)])
+def test_a_checkpoint_says_whether_its_rows_are_those_of_the_board(visit, bug, same):
+    case, _ = quiz.checkpoint(ORDER[:3])
+    assert [*case.rows["reward"]] == [*load(ORDER[2]).rows["reward"]]
+    page = visit(bug, {PROGRESS.name: after(3)})
+    page.app.button(key="checkpoint").click()
+    page.run()
+    assert (unnamed.SAME_ROWS in page.text) == same
+    assert (unnamed.OTHER_ROWS in page.text) == (not same)
+
+
 def test_every_flag_has_a_sentence_for_yes_and_for_no():
     for name, texts in TEXTS.items():
         assert (name in FLAGS) == ({"yes", "no"} <= {*texts}), name

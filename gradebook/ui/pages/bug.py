@@ -11,6 +11,7 @@ from gradebook.analysis.challenges import apply_solution
 from gradebook.bugs import BUGS
 from gradebook.cases.link import query_string
 from gradebook.cases.scenario import Scenario, load
+from gradebook.cases.table import Table
 from gradebook.training.transformer.experiments import experimented
 from gradebook.ui import keys
 from gradebook.ui.board import lesson as board_lesson
@@ -57,7 +58,7 @@ def bug_page(name: str) -> None:
         report.opinion(scenario)
     rest(draft, (covered, was_own), settings, stage, formulas)
     if not covered:
-        _end(name)
+        _end(name, draft.origin.table)
 
 
 def _cases(scenario: Scenario) -> None:
@@ -126,7 +127,7 @@ def rest(
                     stages.workings(draft)
             if not seat.code():
                 solved = drafts.PROGRESS.get().solved.get(draft.scenario.name)
-                unnamed.transfer(name, bool(solved))
+                unnamed.transfer(name, bool(solved), draft.origin.table)
             _more(draft)
         top = keys.OPENED.get()
         keys.OPENED.drop()
@@ -259,7 +260,9 @@ def _brought(draft: Draft[Scenario], covered: bool, mark: str) -> dict[str, Any]
     return formula | {"address": (query, address.OTHERS)}
 
 
-def _end(here: str) -> None:
+def _end(here: str, rows: Table) -> None:
+    """How many bugs are revealed, and what comes next. `rows` are those that the board
+    began with."""
     done, following = drafts.PROGRESS.get().uncovered(), address.next_bug(here)
     stops = ""
     for name in bug_files():
@@ -283,4 +286,4 @@ def _end(here: str) -> None:
             go_on()
     if not seat.code():
         with st.container(key="what-is-due"):
-            unnamed.at_the_end(go_on)
+            unnamed.at_the_end(go_on, rows)

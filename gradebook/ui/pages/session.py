@@ -88,6 +88,9 @@ def _door() -> None:
 
 def _lead(room: Room) -> None:
     link, warning = for_others(whole({seat.ROOM: f"{room.code}.{room.token}"}))
+    notes_here = keys.LEAD_NOTES.get()
+    if notes_here:
+        _notes(room)
     with st.container(border=True, key="room-panel"):
         code, picture = st.columns([3, 1], vertical_alignment="center")
         with code:
@@ -98,10 +101,9 @@ def _lead(room: Room) -> None:
                 st.markdown(warning)
         drawn = segno.make(link, micro=False).svg_data_uri(scale=4, light="white")
         picture.html(f'<img alt="The link as a QR code" src="{drawn}">')
-        news(room)
+        if not notes_here:
+            news(room)
         page_link("bug_or_not", "Play “Bug or not?” with the room")
-        if keys.LEAD_NOTES.get():
-            _notes(room)
         with st.expander("Settings of the room"):
             _settings(room)
         with st.expander("Results"):
@@ -119,17 +121,16 @@ def _lead(room: Room) -> None:
 
 
 def _notes(room: Room) -> None:
-    """What the lead alone may read, about the question that the room is at. This page
-    follows the other device."""
+    """What the lead alone may read, about the question that the room is at, the way
+    onward, and the votes. This page follows the other device."""
     step = asked(room.position.question) if room.position else None
     with st.container(border=True, key="room-notes"):
         st.markdown("**Your notes.** Learners do not see this page.")
         if step is None:
             st.markdown("They appear here when the other device opens a question.")
+            news(room)
             return
         st.markdown(f"**{words.plain(step.title or step.ask)}**")
-        for line in notes(step):
-            st.markdown(line)
         number, steps = plans.number_of(step.question)
         with st.container(horizontal=True):
             bar.reveal(room, step.question)
@@ -138,6 +139,9 @@ def _notes(room: Room) -> None:
                 label = f"Next: {words.plain(following.title)}"
                 go = partial(_take_the_class, following)
                 st.button(label, key=f"notes-next__at__{number}", on_click=go)
+        news(room, step.question)
+        for line in notes(step):
+            st.markdown(line)
 
 
 def _take_the_class(step: Step) -> None:

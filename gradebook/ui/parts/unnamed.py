@@ -16,6 +16,7 @@ from gradebook.analysis import quiz
 from gradebook.bugs import BUGS
 from gradebook.cases.scenario import Scenario, load, variants
 from gradebook.cases.state import TEXTS, start, title
+from gradebook.cases.table import Table
 from gradebook.core.columns import COLUMNS, as_text, titled
 from gradebook.core.formatting import minus, settled, signed
 from gradebook.output.figures import picture
@@ -28,6 +29,13 @@ from gradebook.ui.parts.widget import into_view, markup, table
 LATER = 2
 """So many further bugs are revealed before a missed prediction comes back."""
 FROM_A_BATCH = "This batch: do the engines differ? Where?"
+PLOT = 230
+"""Width in pixels of an answer's plot, whose words a phone can still show."""
+OTHER_ROWS = "This is not the batch on the board above."
+SAME_ROWS = (
+    "These are the rows that the board above began with. Its settings and its trainer"
+    " may be others."
+)
 
 
 # What is due
@@ -93,8 +101,9 @@ def _key(count: int) -> str:
 # What is shown
 
 
-def transfer(bug: str, solved: bool) -> None:
-    """Once a challenge of the bug is solved: the same question of one more batch."""
+def transfer(bug: str, solved: bool, above: Table) -> None:
+    """Once a challenge of the bug is solved: the same question of one more batch.
+    `above` are the rows that the page's board began with."""
     progress, here = drafts.PROGRESS.get(), keys.UNNAMED.get()
     name = here.get(bug)
     if name is None and (not solved or came_back(progress, bug)):
@@ -108,22 +117,22 @@ def transfer(bug: str, solved: bool) -> None:
         st.button(label, key="transfer", on_click=open_it)
         return
     with st.container(border=True, key="unnamed"):
-        _asked_where(case)
+        _asked_where(case, above)
         into_view("unnamed", case.name)
 
 
-def at_the_end(following: Callable[[], None]) -> None:
+def at_the_end(following: Callable[[], None], above: Table) -> None:
     """The checkpoint or the batch that is due before the next bug; `following` draws
-    the way to that bug."""
+    the way to that bug. `above` are the rows that the page's board began with."""
     progress, here = drafts.PROGRESS.get(), keys.UNNAMED.get()
     if "checkpoint" in here:
         with st.container(border=True, key="unnamed-end"):
-            _asked_which(int(here["checkpoint"]))
+            _asked_which(int(here["checkpoint"]), above)
             into_view("unnamed-end", f"checkpoint-{here['checkpoint']}")
         following()
     elif "again" in here:
         with st.container(border=True, key="unnamed-end"):
-            _asked_where(load(here["again"]))
+            _asked_where(load(here["again"]), above)
             into_view("unnamed-end", here["again"])
         following()
     elif count := checkpoint_due(progress):
@@ -144,12 +153,12 @@ def leave(bug: str) -> None:
         keys.UNNAMED.get().pop(name, None)
 
 
-def _asked_where(case: Scenario) -> None:
+def _asked_where(case: Scenario, above: Table) -> None:
     progress, question = drafts.PROGRESS.get(), quiz.where(case)
     st.markdown(words.titled(FROM_A_BATCH, level=3))
     if case.name not in progress.unnamed:
         st.markdown(f"**What the faulty engine does:** {words.plain(case.mechanism)}")
-    batch(case)
+    batch(case, above)
     if case.name in progress.unnamed:
         _answered(case, progress.unnamed[case.name], question)
         return
@@ -160,7 +169,7 @@ def _asked_where(case: Scenario) -> None:
     _choices(f"unnamed-{case.name}", question, answer)
 
 
-def _asked_which(count: int) -> None:
+def _asked_which(count: int, above: Table) -> None:
     progress, key = drafts.PROGRESS.get(), _key(count)
     known = [name for name in progress.guesses if name in BUGS]
     due = quiz.checkpoint(tuple(known[:count]))
@@ -170,7 +179,7 @@ def _asked_which(count: int) -> None:
     st.markdown(
         words.titled(f"Checkpoint: which of the {count} bugs, if any?", level=3)
     )
-    batch(case, known[:count])
+    batch(case, above, known[:count])
     if key in progress.unnamed:
         _answered(case, progress.unnamed[key], question)
         return
@@ -189,10 +198,12 @@ def _choices(name: str, question: quiz.Question, pick: Callable[[int], None]) ->
             st.button(words.plain(text), key, on_click=pick, args=(number,))
 
 
-def batch(case: Scenario, bugs: Sequence[str] = ()) -> None:
-    """The batch as a table, and the settings in which it is not the report's. If one
-    of several bugs is asked for: the trainer's numbers, and the settings that act."""
+def batch(case: Scenario, above: Table, bugs: Sequence[str] = ()) -> None:
+    """The batch as a table, whether it is the one of the board above, and the settings
+    in which it is not the report's. If one of several bugs is asked for: the trainer's
+    numbers, and the settings that act."""
     rows, settings = case.rows, case.settings
+    st.markdown(SAME_ROWS if rows == above else OTHER_ROWS)
     head, body = [titled(name) for name in rows.columns], []
     cells = [_texts(name, rows[name]) for name in rows.columns]
     lead, names = "Other settings than the report's", [*settings]
@@ -258,7 +269,7 @@ def _answered(case: Scenario, right: bool, question: quiz.Question) -> None:
         panel, places = token_panel(both, case.lines)
         labels = [f"row {row}, token {token}" for row, token in places]
         prompts = [str(row) for row, _ in places]
-    drawn = picture(panel, prompts, labels=labels)
+    drawn = picture(panel, prompts, labels=labels, plot=PLOT)
     alt = words.safe(f"{panel.title} of both engines on this batch")
     frame = f'<div class="gb-unnamed" role="img" aria-label="{alt}">{drawn}</div>'
     markup(frame, key=f"unnamed-{case.name}")
