@@ -13,6 +13,7 @@ DeltaGenerator        (annotations) its modules could not be imported
 """
 
 import asyncio
+import gc
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from functools import partial
@@ -66,6 +67,10 @@ def warm_up() -> None:
     import gradebook.ui.pages.bug  # noqa: F401
 
     torch.set_num_threads(1)  # on a page's few rows, threads cost time
+    # What is imported by now stays. Without it a full collection of garbage, in which
+    # nobody is answered, takes 0.2 to 0.26 s of CPU with 300 learners, and took 0.32
+    # to 0.46 s (2026-11-28).
+    gc.freeze()
 
 
 def sweep() -> None:

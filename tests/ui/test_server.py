@@ -230,3 +230,15 @@ def test_uploads_and_metrics_have_the_paths_that_are_guarded(inside):
 
 def test_the_name_in_annotations_is_what_streamlit_gives():
     assert isinstance(st.container(), DeltaGenerator)
+
+
+def test_full_collections_pass_over_what_the_server_imported():
+    """torch and the pages, which stay as long as the server."""
+    program = (
+        "import gc\n"
+        "from gradebook.ui.server import warm_up\n"
+        "warm_up()\n"
+        "print(gc.get_freeze_count(), len(gc.get_objects()))"
+    )
+    frozen, looked_through = map(int, python(program).split())
+    assert frozen > 100_000 and looked_through < frozen / 10
