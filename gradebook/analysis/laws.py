@@ -108,7 +108,7 @@ def with_mean(groups: list, settings: Settings) -> list:
 
 
 def order(step: Step, settings: Settings) -> Changes:
-    """The order of the rows changes no advantage.
+    """The order of the rows must not change an advantage.
 
     It needs two rollouts.
     """
@@ -122,7 +122,7 @@ def order(step: Step, settings: Settings) -> Changes:
 
 
 def other_prompts(step: Step, settings: Settings) -> Changes:
-    """A change of a row's reward changes no advantage of another prompt.
+    """A change of a row's reward must not change an advantage of another prompt.
 
     It needs two prompts, and settings that compare only rows of one prompt.
     """
@@ -137,7 +137,7 @@ def other_prompts(step: Step, settings: Settings) -> Changes:
 
 
 def shift(step: Step, settings: Settings) -> Changes:
-    """The same number added to all rewards of a prompt changes no advantage.
+    """The same number added to all rewards of a prompt must not change an advantage.
 
     It needs a baseline from the prompt's own rows (a lone row has none where
     `lone_row` is raw).
@@ -151,9 +151,8 @@ def shift(step: Step, settings: Settings) -> Changes:
 
 
 def scale(step: Step, settings: Settings) -> Changes:
-    """Multiplying the rewards of a prompt by 10 changes no advantage where
-    the prompt's deviation divides them, and multiplies them by 10 where
-    nothing does.
+    """Multiplying the rewards of a prompt by 10 must not change its advantages if its
+    deviation divides them, and must multiply them by 10 if nothing divides them.
 
     It needs rewards that vary by much more than eps.
     """
@@ -173,7 +172,7 @@ def scale(step: Step, settings: Settings) -> Changes:
 
 
 def zero_sum(step: Step, settings: Settings) -> Changes:
-    """The advantages of a prompt add up to 0, each rollout counted once.
+    """The advantages of a prompt must add up to 0, each rollout counted once.
 
     It needs a prompt with two rows that count.
     """
@@ -184,7 +183,7 @@ def zero_sum(step: Step, settings: Settings) -> Changes:
 
 
 def flat(step: Step, settings: Settings) -> Changes:
-    """Where a prompt's rewards that count are all equal, its advantages are 0.
+    """If a prompt's rewards that count are all equal, its advantages must be 0.
 
     It needs a prompt whose rows are compared with their mean.
     """
@@ -202,7 +201,7 @@ def flat(step: Step, settings: Settings) -> Changes:
 
 
 def lost_row(step: Step, settings: Settings) -> Changes:
-    """Removing a row changes no advantage of another prompt.
+    """Removing a row must not change an advantage of another prompt.
 
     It needs two prompts, and settings that compare only rows of one prompt.
     """
@@ -214,8 +213,8 @@ def lost_row(step: Step, settings: Settings) -> Changes:
 
 
 def missing(step: Step, settings: Settings) -> Changes:
-    """A missing reward is not a 0: a row without credit gets 0, and the other
-    rows get what they get without it.
+    """A missing reward is not a 0: a row without credit must get advantage 0, and the
+    other rows what they get without it.
 
     It needs a row without a reward, without tokens, or without EOS where such
     rows are masked.
@@ -232,7 +231,7 @@ def missing(step: Step, settings: Settings) -> Changes:
 
 
 def rising(step: Step, settings: Settings) -> Changes:
-    """A higher reward never has a lower advantage within a prompt.
+    """A higher reward must not have a lower advantage within a prompt.
 
     It needs a prompt with different rewards, of rows that count and earn one.
     """
@@ -247,7 +246,7 @@ def rising(step: Step, settings: Settings) -> Changes:
 
 
 def padding(step: Step, settings: Settings) -> Changes:
-    """One more column of padding changes no advantage.
+    """One more column of padding must not change an advantage.
 
     It needs a row.
     """
@@ -257,7 +256,7 @@ def padding(step: Step, settings: Settings) -> Changes:
 
 
 def labels(step: Step, settings: Settings) -> Changes:
-    """Other ranks, and other texts of prompts, change no advantage.
+    """Other ranks, and other texts of prompts, must not change an advantage.
 
     It needs a row.
     """
@@ -273,7 +272,7 @@ def labels(step: Step, settings: Settings) -> Changes:
 
 
 def flat_gradient(step: Step, settings: Settings) -> Changes:
-    """A group whose rewards are all equal has gradient 0 at every token.
+    """A group whose rewards are all equal must have gradient 0 at every token.
 
     It needs log-probabilities, beta above 0, and such a group.
     """
@@ -289,7 +288,7 @@ def flat_gradient(step: Step, settings: Settings) -> Changes:
 
 
 def micro_batch(step: Step, settings: Settings) -> Changes:
-    """How a step is cut into micro-batches changes no token's gradient.
+    """Cutting a step into micro-batches must not change a token's gradient.
 
     It needs log-probabilities and two rows.
     """
@@ -313,7 +312,7 @@ def widened(row: dict, at: int, count: int, fillers: Mapping) -> dict:
 
 
 def padding_tokens(step: Step, settings: Settings) -> Changes:
-    """A column of padding changes no token's advantage, whatever a critic says there.
+    """Padding must not change a token's advantage, whatever a critic says there.
 
     It needs a row.
     """
@@ -325,7 +324,7 @@ def padding_tokens(step: Step, settings: Settings) -> Changes:
 
 
 def moved_tokens(step: Step, settings: Settings) -> Changes:
-    """Moving a row's tokens within the padded width changes no token's advantage.
+    """Moving a row's tokens within the padded width must not change their advantages.
 
     It needs a row with tokens.
     """
@@ -343,7 +342,7 @@ def moved_tokens(step: Step, settings: Settings) -> Changes:
 
 
 def inserted_text(step: Step, settings: Settings) -> Changes:
-    """Text that a tool inserts changes nothing that is owed to the model's tokens.
+    """Text that a tool inserts must not change what the model's tokens get.
 
     It needs a row with two tokens.
     """
@@ -365,8 +364,8 @@ def inserted_text(step: Step, settings: Settings) -> Changes:
 
 
 def kept_prompts(step: Step, settings: Settings) -> Changes:
-    """A filter of flat prompts keeps all rows of a prompt or none: it changes nothing
-    where rewards differ, and gives 0 where they are equal.
+    """A filter of flat prompts must keep all rows of a prompt or none: if rewards
+    differ, nothing changes; if they are equal, every row gets 0.
 
     It needs `filter_flat`, and rewards that are taken as they are.
     """
@@ -384,7 +383,7 @@ def kept_prompts(step: Step, settings: Settings) -> Changes:
 
 
 def own_advantage(step: Step, settings: Settings) -> Changes:
-    """A token's gradient depends on its own row's advantage, and on no other row's.
+    """A token's gradient must depend on no advantage but that of its own row.
 
     It needs log-probabilities, and a prompt of three rows or more, each a rollout of
     its own, with two that count and have different rewards, compared with a plain mean.
@@ -407,7 +406,7 @@ def own_advantage(step: Step, settings: Settings) -> Changes:
 
 
 def reference(step: Step, settings: Settings) -> Changes:
-    """A reference that gives a token a higher probability pulls the token up: its
+    """A reference that gives a token a higher probability must pull the token up: its
     gradient falls.
 
     It needs log-probabilities of both, beta above 0, and every row trained.
@@ -422,7 +421,7 @@ def reference(step: Step, settings: Settings) -> Changes:
 
 
 def anchor(step: Step, settings: Settings) -> Changes:
-    """The gradient of a token that became more likely since the update began grows by
+    """If a token became more likely since the update began, its gradient must grow by
     that ratio, within the clip.
 
     It needs log-probabilities, the loss of PPO on policy, and no KL.
@@ -440,7 +439,7 @@ def anchor(step: Step, settings: Settings) -> Changes:
 
 
 def weight_of_one(step: Step, settings: Settings) -> Changes:
-    """A weight scales a token's gradient and never turns it: a weight of 1 changes
+    """A weight may scale a token's gradient and must not turn it: a weight of 1 changes
     nothing.
 
     It needs log-probabilities, and an off-policy weight whose window holds 1.
@@ -457,7 +456,7 @@ def weight_of_one(step: Step, settings: Settings) -> Changes:
 
 
 def rejected(step: Step, settings: Settings) -> Changes:
-    """A rejected token changes nothing: not the sum, and not the count.
+    """A rejected token must change neither the sum nor the count.
 
     It needs `off_policy` reject, a loss that counts the tokens that learn, and a row
     that loses some of its tokens.
@@ -484,7 +483,7 @@ def rejected(step: Step, settings: Settings) -> Changes:
 
 
 def cut(step: Step, settings: Settings) -> Changes:
-    """How a generation is cut into steps changes no token's weight in its step.
+    """Cutting a generation into steps must not change a token's weight in its step.
 
     It needs log-probabilities.
     """

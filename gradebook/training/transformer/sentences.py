@@ -129,4 +129,4 @@ CLAIMED = (
     " and seeds. A large model may differ in size and in direction. Nothing is said"
     " about convergence."
 )
-INTERVALS = "The intervals cover the chance in training and nothing else."
+INTERVALS = "The intervals cover training noise only."

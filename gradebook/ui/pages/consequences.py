@@ -384,9 +384,9 @@ def _result(mine: Desk) -> None:
             f"{words.plain(_summary(mine, curves))}\n\n"
             f"**Why:** {words.plain(mine.study.why)}\n\n"
             f"**How these conditions were found:** {words.plain(mine.study.found)} They"
-            " were searched for, to see where the bug hurts; the slider also shows"
-            " where it does not. Intervals cover the chance in training and nothing"
-            " else."
+            " were searched for, because the bug hurts under them. The slider also shows"
+            " conditions under which it does not. The intervals cover training noise"
+            " only."
         )
         _one_update(mine)
         offered("the numbers", "curves", partial(_numbers, mine, curves))
