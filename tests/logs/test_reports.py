@@ -71,7 +71,7 @@ def test_statistics_over_pieces_of_a_prompt_are_asked_about():
         (
             "l06-prime-2702-length-penalty.jsonl",
             {"prompt": "example_id", "length": "completion_len"},
-            "What Dr. GRPO leaves over follows the length",
+            "The difference from Dr. GRPO follows the length",
         ),
         (
             "l07-skyrl-1507-stepwise.jsonl",
@@ -81,12 +81,12 @@ def test_statistics_over_pieces_of_a_prompt_are_asked_about():
         (
             "l13-trl-5889-rloo-kl.csv",
             {},
-            "What RLOO leaves over adds up to 0 in each prompt and grows from 0",
+            "The difference from RLOO adds up to 0 in each prompt and grows from 0",
         ),
         (
             "l33-clipped-advantages.csv",
             {},
-            "GRPO fits all other rows, and the 64 rows that miss are at a bound of ±1",
+            "64 rows are at a bound of ±1 that GRPO would pass, and GRPO fits all",
         ),
     ],
 )

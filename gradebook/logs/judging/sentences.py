@@ -440,26 +440,26 @@ def order_words(order: Order) -> str:
 
 
 LEFT_OVER = {
-    left_over.PIECES: "{title} fits every row where each prompt's rows are compared in"
+    left_over.PIECES: "{title} fits every row if each prompt's rows are compared in"
     " pieces of {number:.0f}, in their order.",
-    left_over.NEIGHBOURS: "The same prompts stand in neighbouring steps. {title} fits"
-    " every row where a prompt's rows of neighbouring steps are compared.",
+    left_over.NEIGHBOURS: "Neighbouring steps hold the same prompts. {title} fits every"
+    " row if a prompt's rows of neighbouring steps are compared.",
     left_over.ONE_ROW: "{title} fits the last row of each rollout, and the rollout's"
     " other rows have advantage 0.",
-    left_over.CLAMP: "{title} fits all other rows, and the {rows:,} rows that miss are"
-    " at a bound of ±{number:.6g} that they would pass: the advantages are clamped.",
-    left_over.FLOOR: "{title} fits all other rows, and the {rows:,} rows that miss are"
-    " those of prompts with a deviation below {number:.6g}, which divides them.",
-    left_over.ZEROED: "{title} fits all other rows, and the {rows:,} rows that miss are"
-    " those of prompts with a deviation below {number:.6g}: their advantages are 0.",
+    left_over.CLAMP: "{rows:,} rows are at a bound of ±{number:.6g} that {title} would"
+    " pass, and {title} fits all other rows: the advantages are clamped.",
+    left_over.FLOOR: "{title} fits all rows of prompts with a deviation of {number:.6g}"
+    " or more. {rows:,} rows with a smaller deviation are divided by {number:.6g}.",
+    left_over.ZEROED: "{title} fits all rows of prompts with a deviation of"
+    " {number:.6g} or more. {rows:,} rows with a smaller one have advantage 0.",
     left_over.LENGTH: "{title} fits every row if each token of the length changes the"
     " reward by {number:.6g}: the reward that was normalized follows the length.",
-    left_over.LONGER: "What {title} leaves over follows the length: within a prompt,"
-    " longer rows have more of it.",
-    left_over.SHORTER: "What {title} leaves over follows the length: within a prompt,"
-    " longer rows have less of it.",
-    left_over.KL: "What {title} leaves over adds up to 0 in each prompt and grows from"
-    " 0 over the steps, as a KL in the reward does. Log the reward that was"
+    left_over.LONGER: "The difference from {title} follows the length: within a prompt"
+    " it is higher for longer rows.",
+    left_over.SHORTER: "The difference from {title} follows the length: within a prompt"
+    " it is lower for longer rows.",
+    left_over.KL: "The difference from {title} adds up to 0 in each prompt and grows"
+    " from 0 over the steps. A KL in the reward would do that. Log the reward that was"
     " normalized.",
 }
 """Kind of what is left over -> its sentence."""

@@ -384,7 +384,7 @@ def _result(mine: Desk) -> None:
             f"{words.plain(_summary(mine, curves))}\n\n"
             f"**Why:** {words.plain(mine.study.why)}\n\n"
             f"**How these conditions were found:** {words.plain(mine.study.found)} They"
-            " were searched for, because the bug hurts under them. The slider also shows"
+            " were searched for, because the bug hurts under them. The slider also has"
             " conditions under which it does not. The intervals cover training noise"
             " only."
         )

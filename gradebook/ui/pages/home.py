@@ -46,10 +46,11 @@ SCENE = {
     "story": "Row 3 was cut off before it finished. The trainer does not train on it,"
     " yet its reward still enters the group's mean.",
     "task": "Drag that reward below 1, and the policy no longer collapses.",
-    "method": "Most of these trainers use GRPO, which compares each answer with the"
-    " other answers to its prompt, its group. The curves show a policy that trains with"
-    " each engine, at the reward that you drag. Above 1 an unfinished answer earns more"
-    " than a finished one, as it can where long answers earn more.",
+    "method": "Gradebook shows such bugs in numbers that you can move. GRPO, which most"
+    " of these trainers offer, compares each answer with the other answers to its"
+    " prompt, its group. The curves show two policies, one trained with each engine, at"
+    " the reward that you drag. Above 1 an unfinished answer earns more than a finished"
+    " one. This can happen if a reward grows with length.",
 }
 """The words above the frame's halves."""
 _mount = st.components.v2.component("gradebook_home", js=stub("home"))
@@ -60,7 +61,7 @@ def _note() -> str:
     trained = sentences.trained_on(read_run(), experiment(home_case().bug).rollouts)
     return (
         "Left: AReaL's settings. Above 1 the faulty advantage stays at \u22120.5: the"
-        " distance from the mean and the spread that divides it grow in proportion."
+        " distance from the mean and the deviation grow in proportion."
         f" Right: {trained} Thin lines are single seeds. {sentences.CLAIMED}"
     )
 
