@@ -3,7 +3,7 @@ sum from the row's end, and through the whitening, if the settings have these.""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import product, zip_longest
+from itertools import zip_longest
 
 import torch
 from torch import Tensor
@@ -70,24 +70,38 @@ class Owed:
 
 def owed(batch: Batch, trace: Trace, row: int, token: int) -> Owed | None:
     """The sum that gives the trace's returns on this row; None if no known one does."""
+    sums = [*_known_sums(batch, trace, row)]
+    reward, value, steps = (torch.stack(x) for x in zip(*(s[1:] for s in sums)))
+    for carries in (True, False):
+        returns = scanned(batch, reward, value, steps, carries)
+        fits = same(returns, trace.token_return[row]).all(-1).tolist()
+        if True not in fits:
+            continue
+        name, paid_at, value_at, steps_at = sums[fits.index(True)]
+        through = [t for t in range(token, len(steps_at)) if steps_at[t]]
+        if not carries:
+            through = _unbroken(through, token)
+        terms = _terms(batch, paid_at.tolist(), value_at.tolist(), through)
+        return Owed(name, carries, (*terms,))
+    return None
+
+
+def _known_sums(
+    batch: Batch, trace: Trace, row: int
+) -> Iterator[tuple[str, Tensor, Tensor, Tensor]]:
+    """The sums that may give the returns of a row: a key of STEPS, and [T] what its
+    tokens are paid, what the critic says of them and which of them are steps."""
     masks = {
         "mask": batch.mask,
         "response": batch.response,
         "padding": torch.ones_like(batch.mask),
     }
-    for carries, name, again in product((True, False), masks, (False, True)):
-        steps, reward = masks[name], trace.token_reward
-        if again:  # the sum pays the row's number at its own last step
-            reward = paid(batch, trace.advantage, _last(steps), steps)
-        value = values(batch, steps)
-        sums = scanned(batch, reward, value, steps, carries)
-        if bool(same(sums, trace.token_return)[row].all()):
-            through = [t for t in range(token, len(steps[row])) if steps[row, t]]
-            if not carries:
-                through = _unbroken(through, token)
-            terms = _terms(batch, reward[row].tolist(), value[row].tolist(), through)
-            return Owed(name, carries, (*terms,))
-    return None
+    for name, steps in masks.items():
+        value = values(batch, steps)[row]
+        yield name, trace.token_reward[row], value, steps[row]
+        # Or the sum pays the row's number at its own last step.
+        again = paid(batch, trace.advantage, _last(steps), steps)
+        yield name, again[row], value, steps[row]
 
 
 def _last(steps: Tensor) -> Tensor:

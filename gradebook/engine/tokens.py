@@ -64,13 +64,14 @@ def scanned(
     s = batch.settings
     fades = s.gamma * (s.lam if s.credit == "gae" else 1.0)
     owed = torch.zeros_like(reward)
-    after, ahead = reward.new_zeros(batch.rows), value.new_zeros(batch.rows)
-    for t in reversed(range(reward.shape[-1])):
-        surprise = reward[:, t] + s.gamma * ahead - value[:, t]
-        owed[:, t] = torch.where(steps[:, t], surprise + fades * after, 0)
-        after = torch.where(steps[:, t], owed[:, t], after * carries)
-        ahead = torch.where(steps[:, t], value[:, t], ahead * carries)
-    return owed
+    after, ahead = reward.new_zeros(len(reward)), value.new_zeros(len(reward))
+    columns = [x.unbind(1)[::-1] for x in (owed, reward, value, steps)]
+    for at_token, paid_here, value_here, is_step in zip(*columns):
+        surprise = paid_here + s.gamma * ahead - value_here
+        after = torch.where(is_step, surprise + fades * after, after * carries)
+        ahead = torch.where(is_step, value_here, ahead * carries)
+        at_token.copy_(after)
+    return torch.where(steps, owed, 0)
 
 
 def token_advantage(batch: Batch, token_return: Tensor, credited: Tensor) -> Tensor:
