@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from pkgutil import resolve_name
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from gradebook.core import PROJECT
 from gradebook.core.errors import GradebookError, refuse
@@ -24,6 +24,9 @@ from gradebook.logs.log import check_log, options_of, pairs
 from gradebook.logs.read.log_columns import Unnamed
 from gradebook.logs.surfaces import escaped, github, junit, printable, report, text
 from gradebook.output.terminal import bug_list, explain
+
+if TYPE_CHECKING:
+    from gradebook.trainers.examination import Probe
 
 WRONG = 2
 
@@ -165,35 +168,45 @@ def _check(options: argparse.Namespace) -> int:
 def _probe(options: argparse.Namespace) -> int:
     """Probes a function, or those of an installed trainer, and prints what they
     compute. Raises GradebookError for a function or a trainer that is not there."""
-    from gradebook.measure import package
-    from gradebook.trainers.probe import probe
-
-    declared = pairs(options.declared.split(","), "declared")
     if bool(options.function) == bool(options.trainer):
         raise refuse("MODULE:FUNCTION, or --trainer", "both or none", "probe")
-    names = tuple(options.rewards.split(",")) if options.rewards else ()
-    if options.trainer and (declared or names or options.lengths):
-        problem = "--declared, --rewards or --lengths, which a trainer's adapter says"
-        raise refuse("--trainer alone", problem, "probe")
-    if options.trainer:
-        probes = dict(package.probes_of_trainer(options.trainer))
-        if not probes:
-            known = f"a known, installed release of {', '.join(package.NAMES)}"
-            raise refuse(known, options.trainer, "--trainer")
-    else:
-        function = _named_function(options.function)
-        result = probe(function, declared, rewards=names, lengths=options.lengths)
-        probes = {options.function: result}
+    probes = _probes_of_trainer if options.trainer else _probe_of_function
+    results = probes(options)
     if options.format == "json":
-        print(json.dumps({name: result.to_dict() for name, result in probes.items()}))
+        print(json.dumps({name: result.to_dict() for name, result in results.items()}))
     elif options.format == "github":
-        for name, result in probes.items():
+        for name, result in results.items():
             level = ("notice", "error", "warning")[result.exit_code]
             print(f"::{level} title={escaped(name, ':,')}::{escaped(str(result))}")
     else:
-        print("\n\n".join(f"{name}\n{result}" for name, result in probes.items()))
-    codes = {result.exit_code for result in probes.values()}
+        print("\n\n".join(f"{name}\n{result}" for name, result in results.items()))
+    codes = {result.exit_code for result in results.values()}
     return 1 if 1 in codes else max(codes)
+
+
+def _probes_of_trainer(options: argparse.Namespace) -> "dict[str, Probe]":
+    """The place of each function of an installed trainer -> its probe."""
+    from gradebook.measure import package
+
+    if options.declared or options.rewards or options.lengths:
+        problem = "--declared, --rewards or --lengths, which a trainer's adapter says"
+        raise refuse("--trainer alone", problem, "probe")
+    probes = dict(package.probes_of_trainer(options.trainer))
+    if not probes:
+        known = f"a known, installed release of {', '.join(package.NAMES)}"
+        raise refuse(known, options.trainer, "--trainer")
+    return probes
+
+
+def _probe_of_function(options: argparse.Namespace) -> "dict[str, Probe]":
+    """The function's name -> its probe."""
+    from gradebook.trainers.probe import probe
+
+    declared = pairs(options.declared.split(","), "declared")
+    names = tuple(options.rewards.split(",")) if options.rewards else ()
+    function = _named_function(options.function)
+    result = probe(function, declared, rewards=names, lengths=options.lengths)
+    return {options.function: result}
 
 
 def _named_function(name: str) -> Callable[..., Any]:

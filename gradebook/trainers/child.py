@@ -129,10 +129,7 @@ def answer_of(
 def checked(rewards: Rewards, groups: Any) -> list[list[float]]:
     """Advantages in the shape of the rewards. Raises Unusable."""
     try:
-        groups = [g.tolist() if hasattr(g, "tolist") else g for g in groups]
-        if any(isinstance(a, str) for group in groups for a in group):
-            raise Unusable("returned text", "text")
-        values = [[math.nan if a is None else float(a) for a in g] for g in groups]
+        values = _numbers(groups)
     except (TypeError, ValueError):
         raise Unusable(f"returned no groups of numbers: {groups!r:.60}") from None
     shape = [len(group) for group in values]
@@ -143,6 +140,15 @@ def checked(rewards: Rewards, groups: Any) -> list[list[float]]:
             kind = "NaN" if math.isnan(advantage) else "infinity"
             raise Unusable(f"returned {kind}", kind)
     return values
+
+
+def _numbers(groups: Any) -> list[list[float]]:
+    """Groups of numbers, each a sequence, an array or a tensor; None as NaN. Raises
+    Unusable for text, TypeError or ValueError for anything else."""
+    lists = [g.tolist() if hasattr(g, "tolist") else g for g in groups]
+    if any(isinstance(cell, str) for cell in flat(lists)):
+        raise Unusable("returned text", "text")
+    return [[math.nan if cell is None else float(cell) for cell in g] for g in lists]
 
 
 @contextmanager

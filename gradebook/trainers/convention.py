@@ -37,6 +37,22 @@ from gradebook.logs.judging.space import EPS_PLACES
 from gradebook.logs.logged_steps import LoggedSteps, to_logged
 from gradebook.trainers.child import Answer, Lengths, flat
 
+NO_CONVENTION = dict.fromkeys(
+    (
+        "baseline",
+        "scale",
+        "ddof",
+        "eps",
+        "second",
+        "lone_row",
+        "missing",
+        "float_type",
+        "ragged",
+    ),
+    "",
+)
+"""The parts of a convention, of which the answers determine none."""
+
 OF_LENGTH = frozenset({LENGTH, LONGER, SHORTER})
 """What is left over where lengths take part."""
 
@@ -233,8 +249,7 @@ def words_of(
 ) -> dict[str, str]:
     """The convention, each part in a word; '' if the answers do not determine it."""
     if computation is None:
-        names = "baseline scale ddof eps second lone_row missing float_type ragged"
-        return dict.fromkeys(names.split(), "")
+        return NO_CONVENTION.copy()
     c = computation
     eps_at = {"after": "", "inside": " inside the root", "least": " at least"}
     lone_rows = {

@@ -4,7 +4,7 @@ laws that it keeps, and the known bugs that give its numbers."""
 import html
 import json
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from itertools import count
 from typing import Any, TypeAlias
@@ -30,6 +30,7 @@ from gradebook.logs.judging.sentences import left_over_words
 from gradebook.trainers import convention
 from gradebook.trainers.batches import BATCHES, LAW_BATCHES, lengths_in, lengths_of
 from gradebook.trainers.child import Answer, Ask, Lengths, Rewards, flat
+from gradebook.trainers.convention import NO_CONVENTION
 from gradebook.trainers.releases import LAWS
 
 UNKNOWN = "unknown"
@@ -116,6 +117,28 @@ class Probe:
         return f"<p><b>{html.escape(head)}</b></p><ul>{items}</ul>"
 
 
+@dataclass(frozen=True)
+class Recognition:
+    """What a function's answers were recognized as.
+
+    judged        the answers that bugs and laws are asked of, the fewest rows first
+    settings      of the engines beside which a batch of theirs is shown
+    computations  those that fit all of it, the plainest first; () if none does
+    words         the convention, as `convention.words_of`
+    bugs          bug -> the smallest batch that shows it
+    left_over     what the answers show if no computation fits, in sentences
+    is_clamped    what is left over is first of all a clamp
+    """
+
+    judged: Sequence[Answer]
+    settings: Settings
+    computations: tuple[Computation, ...] = ()
+    words: Mapping[str, str] = field(default_factory=NO_CONVENTION.copy)
+    bugs: Mapping[str, Shown] = field(default_factory=dict)
+    left_over: str = ""
+    is_clamped: bool = False
+
+
 def examine(
     function: Ask,
     declared: Mapping[str, Any] | None = None,
@@ -128,69 +151,98 @@ def examine(
     declaration, call = declaration_of(declared), asked_once(function, lengths)
     answers = [call(rewards) for rewards in batches.values()]
     uses_lengths = lengths and _uses_lengths(call, answers)
-    computations = convention.computations_of(answers)
-    first = computations[0] if computations else None
-    solved = convention.with_own_eps(first, answers) if first else None
-    if solved and solved != first:
-        first, computations = solved, (solved,)
-    ragged = convention.ragged_of(first, answers)
-    words = convention.words_of(first, answers, ragged)
-    # A function that refuses unequal groups is not accused of what it makes of
-    # those that happen to divide: it is never given them.
-    judged = [
-        a for a in answers if not ragged.refuses or a.trouble or len(a.sizes) == 1
-    ]
-    judged.sort(key=lambda answer: len(flat(answer.rewards)))
-    settings = convention.settings_of(first, words["lone_row"])
-    bugs = _bugs(first, settings, judged, call) if first else {}
-    rest = ""
-    if first and solved is None and not bugs:  # it fits wide groups alone
-        rest = _left_over(first, answers)
-        first, computations = None, ()
-        words = convention.words_of(None, answers, ragged)
-    elif changed := None if first else _changed(answers, uses_lengths):
-        settings, rest = changed
-    others = () if first or rest else convention.left_over_of(answers)
-    rest = rest or " ".join(map(left_over_words, others))
-    designed = designed_by(settings)
-    if others and others[0].kind == CLAMP:
-        designed |= dict.fromkeys(("zero_sum", "scale"), "the clamp")
-    if not first and not rest:
-        designed["scale"] = UNKNOWN
-    if uses_lengths and not first:
-        designed |= dict.fromkeys(MOVED_BY_LENGTHS, "the lengths")
-    for_laws = [batches[name] for name in law_batches]
-    of_laws = [a.rewards for a in judged if a.rewards in for_laws]
-    laws, shown = laws_of(designed, settings, call, of_laws, next(iter(bugs), ""))
+    recognized = _recognized(answers, call, uses_lengths)
+    of_laws = [batches[name] for name in law_batches]
+    laws, shown = laws_of(
+        _designed(recognized, uses_lengths),
+        recognized.settings,
+        call,
+        [a.rewards for a in recognized.judged if a.rewards in of_laws],
+        next(iter(recognized.bugs), ""),
+    )
+    words = dict(recognized.words)
     if lengths:
         words["lengths"] = "used" if uses_lengths else "not used"
     return Probe(
         convention=words,
-        computes=titled(first) if first else "",
+        computes=line_of(recognized.computations),
         declared=dict(declared or {}),
-        matches=any(map(declaration.allows, computations))
-        if declared and computations
-        else None,
+        matches=declaration.matches(recognized.computations),
         laws=laws,
-        bugs=bugs,
+        bugs=recognized.bugs,
         shown=shown,
         troubles={n: a.trouble for n, a in zip(batches, answers) if a.trouble},
-        left_over=rest,
+        left_over=recognized.left_over,
     )
 
 
-def _changed(
-    answers: Sequence[Answer], uses_lengths: bool
-) -> tuple[Settings, str] | None:
-    """The settings of a known computation of which the answers are a change, and what
-    the change is, in a sentence; None without one."""
+def _recognized(
+    answers: Sequence[Answer], call: Call, uses_lengths: bool
+) -> Recognition:
+    """A known computation with the bugs beside it, or what is left over."""
+    computations = convention.computations_of(answers)
+    if not computations:
+        return _unrecognized(answers, uses_lengths)
+    first = computations[0]
+    solved = convention.with_own_eps(first, answers)
+    if solved and solved != first:
+        first, computations = solved, (solved,)
+    ragged = convention.ragged_of(first, answers)
+    words = convention.words_of(first, answers, ragged)
+    settings = convention.settings_of(first, words["lone_row"])
+    judged = _judged(answers, ragged)
+    bugs = _bugs(first, settings, judged, call)
+    if solved is None and not bugs:
+        # It fits wide groups alone, and no bug explains the others.
+        return Recognition(judged, settings, left_over=_left_over(first, answers))
+    return Recognition(judged, settings, computations, words, bugs)
+
+
+def _unrecognized(answers: Sequence[Answer], uses_lengths: bool) -> Recognition:
+    """What answers show that no known computation gives: a change of one, or what is
+    left over."""
+    judged = _judged(answers, convention.Ragged())
     if opposite := convention.turned(answers):
         sentence = f"With the opposite sign, that is {titled(opposite[0])}."
-        return convention.settings_of(opposite[0]), sentence
+        settings = convention.settings_of(opposite[0])
+        return Recognition(judged, settings, left_over=sentence)
     if uses_lengths and (whole := convention.over_length(answers)):
         sentence = f"Times the row's length, that is {titled(whole[0])}."
-        return convention.settings_of(whole[0]), sentence
-    return None
+        settings = convention.settings_of(whole[0])
+        return Recognition(judged, settings, left_over=sentence)
+    found = convention.left_over_of(answers)
+    return Recognition(
+        judged,
+        Settings(),
+        left_over=" ".join(map(left_over_words, found)),
+        is_clamped=bool(found) and found[0].kind == CLAMP,
+    )
+
+
+def _judged(answers: Sequence[Answer], ragged: convention.Ragged) -> list[Answer]:
+    """The answers that bugs and laws are asked of, the fewest rows first. A function
+    that refuses unequal groups is not accused of what it makes of those that happen to
+    divide: it is never given them."""
+    judged = [
+        answer
+        for answer in answers
+        if not ragged.refuses or answer.trouble or len(answer.sizes) == 1
+    ]
+    return sorted(judged, key=lambda answer: len(flat(answer.rewards)))
+
+
+def _designed(recognized: Recognition, uses_lengths: bool) -> dict[str, str]:
+    """Law -> what breaks it by design, or ''; UNKNOWN if nobody knows."""
+    designed = designed_by(recognized.settings)
+    if recognized.computations:
+        return designed
+    if recognized.is_clamped:
+        designed |= dict.fromkeys(("zero_sum", "scale"), "the clamp")
+    if not recognized.left_over:
+        designed["scale"] = UNKNOWN
+    if uses_lengths:
+        designed |= dict.fromkeys(MOVED_BY_LENGTHS, "the lengths")
+    return designed
 
 
 def designed_by(settings: Settings) -> dict[str, str]:
@@ -318,6 +370,11 @@ def titled(computation: Computation) -> str:
     """The computation in a line."""
     details = computation.details
     return f"{computation.title} ({details})" if details else computation.title
+
+
+def line_of(computations: Sequence[Computation]) -> str:
+    """The plainest computation in a line, the first of those that fit; '' for none."""
+    return titled(computations[0]) if computations else ""
 
 
 def _bugs(

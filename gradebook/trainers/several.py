@@ -37,7 +37,7 @@ from gradebook.trainers.examination import (
     asked_once,
     designed_by,
     laws_of,
-    titled,
+    line_of,
 )
 
 MOST = 8
@@ -90,33 +90,36 @@ def examine(
     """The probe of a function of several rewards. A weighted sum of rewards is probed
     like one reward. Of any other computation the laws are tried on each reward alone,
     where the others are 1: equal everywhere, but no factor of 0."""
+    declaration = declaration_of(declared)
     call, batches = asked_once(function, lengths), batches_of(len(names))
     answers = {name: call(batch) for name, batch in batches.items()}
     troubles = {name: a.trouble for name, a in answers.items() if a.trouble}
     layout, steps, computations = computations_of([*answers.values()], names)
     weights = layout.weights if layout else ()
-    if computations and not computations[0].several:
-        return _of_sum(function, names, weights, declared, lengths, troubles)
     first = computations[0] if computations else None
+    if first and not first.several:
+        return _of_sum(function, names, weights, declared, lengths, troubles)
     laws, shown = _laws_of_each(call, names, weights, first, lengths)
-    rest = ""
-    if not first and steps:
-        found = left_over(Ruler(steps))
-        rest = " ".join(map(left_over_words, found)) or NO_SUM
-    allows = declaration_of(declared).allows
+    words = convention.words_of(first, (), convention.Ragged())
+    words["eps"] = f"{first.eps:g}" if first and first.adds_eps else ""
     return Probe(
-        convention=convention.words_of(first, (), convention.Ragged())
-        | {"eps": f"{first.eps:g}" if first and first.adds_eps else ""},
-        computes=titled(first) if first else "",
+        convention=words,
+        computes=line_of(computations),
         declared=dict(declared or {}),
-        matches=any(map(allows, computations)) if declared and first else None,
+        matches=declaration.matches(computations),
         laws=laws,
         bugs={},
         shown=shown,
         troubles=troubles,
         notes=(ALONE,),
-        left_over=rest,
+        left_over=_left_over(steps) if steps and not first else "",
     )
+
+
+def _left_over(steps: LoggedSteps) -> str:
+    """What the answers show that no known computation gives, in sentences."""
+    found = left_over(Ruler(steps))
+    return " ".join(map(left_over_words, found)) or NO_SUM
 
 
 def computations_of(

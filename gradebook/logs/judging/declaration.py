@@ -80,6 +80,13 @@ class Declaration:
             declared.get(name, value) == value for name, value in decided.items()
         )
 
+    def matches(self, computations: Sequence[Computation]) -> bool | None:
+        """Whether one of the computations is what was declared; None if there are none,
+        or nothing was declared."""
+        if self == Declaration() or not computations:
+            return None
+        return any(map(self.allows, computations))
+
     def _decided(self, c: Computation) -> dict[str, Any]:
         """The settings that the computation decides; None for a value that no
         declaration has."""
