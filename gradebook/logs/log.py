@@ -137,9 +137,9 @@ def _with_other_columns(
     known computation fits with it; else the verdict that was, which says what was
     tried."""
     chosen, tried = verdict.columns, list[str]()
-    for role, others in verdict.log.columns.others.items():
+    for role, alternatives in verdict.log.columns.alternatives.items():
         passed = frozenset({(role, chosen.get(role, ""))})
-        for name in others[:MOST_TRIED]:
+        for name in alternatives[:MOST_TRIED]:
             try:
                 other = checked(passed)
             except GradebookError:
@@ -272,25 +272,20 @@ def _with_losses(statement: Statement, read: Verdict) -> Statement:
 
 def _verdict(read: Verdict, layout: TrlLayout, j: Judgement) -> Verdict:
     """The verdict with what was judged."""
-    log, frame, ruler = read.log, j.frame, j.evidence.ruler
+    log, ruler = read.log, j.evidence.ruler
     steps = ruler.steps
-    if layout.why == ASSUMED and (j.verdict in BY_WEIGHTS or j.why == "rounding"):
-        frame = _without_weights(frame)
-        j = replace(j, verdict="cannot tell", why="weights", frame=frame)
+    has_advantages = "advantage" in steps.has
+    is_assumed = layout.why == ASSUMED
+    if is_assumed:
+        j = _with_assumed_weights(j)
+    frame = j.frame
     first = frame[frame["verdict"].isin(OFF)][:1]
     fitting = frame[frame["verdict"] == j.verdict] if j.estimator else frame[:0]
     unchecked, unchecked_bugs = _unchecked(steps.has)
-    bare = "advantage" not in steps.has
-    statement = _with_losses(statement_of(j, read.declared, read.columns), read)
-    fits = j.verdict != "none fits"
-    left = () if fits else j.evidence.left_over
-    near = None if fits else j.evidence.near
-    order = None if bare or layout.why == ASSUMED else _order(j)
-    if order:
-        statement = _with_order(statement, order, bool(left))
+    order = _order(j) if has_advantages and not is_assumed else None
     return replace(
         read,
-        statement=_with_empty(statement, log),
+        statement=_statement(read, j, order),
         verdict=j.verdict,
         judgement=j,
         bug=j.bug,
@@ -307,14 +302,32 @@ def _verdict(read: Verdict, layout: TrlLayout, j: Judgement) -> Verdict:
         steps_read=read.steps_read + len(frame),
         ties=ties_of(j),
         notes=(*_notes(log, ruler.advantage), *layout.notes, *unchecked_bugs),
-        near=" ".join(map(left_over_words, left)) or near_words(near),
-        left_over=next((each.kind for each in left), ""),
+        near=" ".join(map(left_over_words, j.left_over)) or near_words(j.near),
+        left_over=next((each.kind for each in j.left_over), ""),
         order=order,
         unchecked=unchecked,
         weights=layout.weights,
         frame=frame,
-        what_if=what_if(steps, j.declaration) if bare else pd.DataFrame(),
+        what_if=pd.DataFrame() if has_advantages else what_if(steps, j.declaration),
     )
+
+
+def _with_assumed_weights(j: Judgement) -> Judgement:
+    """The judgement under weights that the log does not determine, without what other
+    weights would change."""
+    if j.verdict not in BY_WEIGHTS and j.why != "rounding":
+        return j
+    frame = _without_weights(j.frame)
+    return replace(j, verdict="cannot tell", why="weights", frame=frame)
+
+
+def _statement(read: Verdict, j: Judgement, order: Order | None) -> Statement:
+    """The judgement in sentences, with the order of rewards, the loss and the empty
+    cells."""
+    statement = _with_losses(statement_of(j, read.declared, read.columns), read)
+    if order:
+        statement = _with_order(statement, order, bool(j.left_over))
+    return _with_empty(statement, read.log)
 
 
 def _order(j: Judgement) -> Order:

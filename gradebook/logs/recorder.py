@@ -249,9 +249,7 @@ class Recorder(AbstractContextManager["Recorder"]):
 def recorded_step(step: Any, arguments: Mapping[str, Any]) -> RecordedStep:
     """What a trainer handed over for one step. Raises GradebookError naming the
     argument and the row."""
-    whole = isinstance(step, Integral) and not isinstance(step, bool)
-    if not whole or abs(int(step)) >= 2**53:
-        raise refuse("a whole number below 2**53", step, "step")
+    number = _step_number(step)
     cells = _arguments(arguments)
     types: dict[str, str] = {}
     for name in ("reward", "advantage"):
@@ -272,6 +270,20 @@ def recorded_step(step: Any, arguments: Mapping[str, Any]) -> RecordedStep:
     by_token = False
     if cells["advantage"].dim() == 2:
         cells["advantage"], by_token = _by_row(cells["advantage"], mask)
+    arrays = _arrays(cells, rows) | {"step": np.full(rows, number)}
+    return RecordedStep(number, arrays, by_token, types, tokens, numbers)
+
+
+def _step_number(step: Any) -> int:
+    whole = isinstance(step, Integral) and not isinstance(step, bool)
+    if not whole or abs(int(step)) >= 2**53:
+        raise refuse("a whole number below 2**53", step, "step")
+    return int(step)
+
+
+def _arrays(cells: Mapping[str, Any], rows: int) -> dict[str, np.ndarray]:
+    """Columns of a value a row as arrays, [R]. A row whose reward is NaN is not
+    scored."""
     columns = {name: read_cells(name, cell, rows) for name, cell in cells.items()}
     reward = columns["reward"]
     refuse_rows("reward", reward.isinf(), reward, "a finite number, NaN or None")
@@ -279,8 +291,7 @@ def recorded_step(step: Any, arguments: Mapping[str, Any]) -> RecordedStep:
     missing = np.isnan(arrays["reward"])
     if missing.any():
         arrays["scored"] = arrays.get("scored", True) & ~missing
-    arrays["step"] = np.full(rows, int(step))
-    return RecordedStep(int(step), arrays, by_token, types, tokens, numbers)
+    return arrays
 
 
 def _arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:

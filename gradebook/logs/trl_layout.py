@@ -101,10 +101,7 @@ def layout_of(
     )
     if len(names) == 1 and not columns.by_place:
         return layout
-    sample = table if layout.training is None else table[layout.training]
-    step = pd.factorize(sample["step"])[0]
-    if len(sample) > SAMPLE_ROWS:
-        sample = sample[step <= step[SAMPLE_ROWS]]
+    sample = _sample(table, layout.training)
     common, sizes = _common_run(sample), [group_size]
     if not group_size and columns.by_place:
         # At last None: equal prompts are a group, of whatever size.
@@ -138,6 +135,15 @@ def _common_run(sample: pd.DataFrame) -> int:
     return int(np.gcd.reduce(np.diff([*heads, len(sample)])))
 
 
+def _sample(table: pd.DataFrame, training: np.ndarray | None) -> pd.DataFrame:
+    """The first whole steps of about SAMPLE_ROWS rows, without rows of evaluation."""
+    rows = table if training is None else table[training]
+    if len(rows) <= SAMPLE_ROWS:
+        return rows
+    step = pd.factorize(rows["step"])[0]
+    return rows[step <= step[SAMPLE_ROWS]]
+
+
 def _best(
     sample: pd.DataFrame, layout: TrlLayout, sizes: Sequence[int | None]
 ) -> tuple[TrlLayout, float]:
@@ -156,26 +162,32 @@ def _best(
     # Any two rows are on a line, so pairs count only if they explain everything, and
     # if their advantages are opposite, as each of TRL's computations makes them.
     opposite = 2 in sizes and _pairs_are_opposite(sample[counts])
-    groups = [
+    shown = [
         each
         for each in tries
         if each.layout.group_size != 2 or (each.near == 1 and opposite)
     ]
-    tries = groups or tries
-    sums = [each for each in tries if not each.layout.normalized]
+    best = _likeliest(shown or tries, sizes[0])
+    return best.layout, best.near
+
+
+def _likeliest(tries: Sequence[Tried], whole_group: int | None) -> Tried:
+    """The layout that explains the most rows. If it does not explain all, one without
+    a normalization of each function: what no weights explain is none."""
 
     def merit(each: Tried) -> tuple[float, bool, float, float]:
         # Parts of a group are on its line, too: the whole group is the better reason.
-        whole = each.near == 1 and each.layout.group_size == sizes[0]
+        whole = each.near == 1 and each.layout.group_size == whole_group
         # Where advantages are rounded, no eps of the functions comes close; the right
         # one leaves the least over.
         off = each.off if each.layout.normalized else 0.0
         return each.near, whole, each.close, -off
 
     best = max(tries, key=merit)
-    if best.near < 1:  # what no weights explain is no normalization of each function
-        best = max(sums, key=merit)
-    return best.layout, best.near
+    if best.near == 1:
+        return best
+    sums = [each for each in tries if not each.layout.normalized]
+    return max(sums, key=merit)
 
 
 def _pairs_are_opposite(sample: pd.DataFrame) -> bool:

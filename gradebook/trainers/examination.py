@@ -194,7 +194,9 @@ def _recognized(
     bugs = _bugs(first, settings, judged, call)
     if solved is None and not bugs:
         # It fits wide groups alone, and no bug explains the others.
-        return Recognition(judged, settings, left_over=_left_over(first, answers))
+        return Recognition(
+            judged, settings, left_over=_beyond_wide_groups(first, answers)
+        )
     return Recognition(judged, settings, computations, words, bugs)
 
 
@@ -278,11 +280,12 @@ def _uses_lengths(call: Call, answers: Sequence[Answer]) -> bool:
     return any(differs(answer) for answer in answers if answer.advantages)
 
 
-def _left_over(computation: Computation, answers: Sequence[Answer]) -> str:
-    """What the answers show of a computation that gives those to wide groups alone."""
+def _beyond_wide_groups(computation: Computation, answers: Sequence[Answer]) -> str:
+    """What the answers show, in sentences, if the computation fits groups that vary
+    much and no others."""
     found = convention.left_over_of(answers)
-    first = f"{titled(computation)} fits groups that vary much, and no others."
-    return " ".join(map(left_over_words, found)) or first
+    otherwise = f"{titled(computation)} fits groups that vary much, and no others."
+    return " ".join(map(left_over_words, found)) or otherwise
 
 
 def _of_groups(answer: Answer) -> list[list[float]]:

@@ -21,6 +21,8 @@ from gradebook.logs.judging.computation import Computation
 from gradebook.logs.judging.declaration import Declaration
 from gradebook.logs.judging.evidence import Evidence
 from gradebook.logs.judging.fit import REWARDS, WRITTEN
+from gradebook.logs.judging.left_over import LeftOver
+from gradebook.logs.judging.near import NearMiss
 from gradebook.logs.judging.suspects import Suspect
 
 OFF = ("suspect", "other", "asks", "none fits")
@@ -103,6 +105,16 @@ class Judgement:
         return first.settings if first else Settings(eps=1e-6)
 
     @property
+    def left_over(self) -> tuple[LeftOver, ...]:
+        """What the numbers show if no computation fits; else ()."""
+        return self.evidence.left_over if self.verdict == "none fits" else ()
+
+    @property
+    def near(self) -> NearMiss | None:
+        """The closest computation if none fits; else None."""
+        return self.evidence.near if self.verdict == "none fits" else None
+
+    @property
     def tied(self) -> tuple[str, ...]:
         """Bugs and estimators that fit as well."""
         if self.suspect is not None and not self.computations:
@@ -183,15 +195,22 @@ def _fits(whole: Judgement, at: np.ndarray, most: int) -> Judgement | None:
     )
     if j.level == REWARDS and not fits[first].slack[at].max() <= MOST_ROUNDING:
         return replace(j, verdict="cannot tell", why="rounding")
-    votes = [s for s in asks if s.decides_votes]
+    votes = next((s for s in asks if s.decides_votes), None)
     if votes and first.view.all_rows:
-        return replace(j, verdict=_verdict_of(votes[0], evidence, at), suspect=votes[0])
-    if not declared and not evidence.contradicts_declaration(at):
+        return replace(j, verdict=_verdict_of(votes, evidence, at), suspect=votes)
+    return _questioned(j, at)
+
+
+def _questioned(j: Judgement, at: np.ndarray) -> Judgement:
+    """The judgement that a computation fits the steps `at`, unless a person has to be
+    asked first, or the declared computation fits nearly as well."""
+    is_declared = j.verdict == "correct"
+    if not is_declared and not j.evidence.contradicts_declaration(at):
         return replace(j, verdict="cannot tell", why="close")
-    if evidence.copies:
+    if j.evidence.copies:
         return replace(j, verdict="asks", why="copies")
-    is_raw = "none" in {c.estimator for c in declared}
-    if is_raw and not declaration.decides:
+    is_raw = is_declared and "none" in {c.estimator for c in j.computations}
+    if is_raw and not j.declaration.decides:
         return replace(j, verdict="asks", why="raw reward")
     return j
 
@@ -256,8 +275,8 @@ def _suspected(whole: Judgement, at: np.ndarray) -> Judgement | None:
     if not fitting:
         return None
     named = fitting[0]
-    others = {s.bug: s for s in fitting if s.surety == named.surety}
-    others.pop(named.bug)
+    as_sure = {s.bug: s for s in fitting if s.surety == named.surety}
+    as_sure.pop(named.bug)
     if named == whole.suspect:
         verdict = whole.verdict
     else:
@@ -266,7 +285,7 @@ def _suspected(whole: Judgement, at: np.ndarray) -> Judgement | None:
         verdict,
         evidence,
         suspect=named,
-        asks=(named, *others.values()),
+        asks=(named, *as_sure.values()),
         level=int(fits[named].level[at].max()),
         residual=float(fits[named].residual[at].max()),
     )

@@ -175,8 +175,8 @@ def _once_more(fits: Fits, found: Evidence) -> Evidence:
     declaration = found.declaration
     rest = {k: v for k, v in declaration.settings.items() if k not in LIMITS}
     wider = replace(declaration, settings=rest)
-    others = _computations(fits, wider).computations
-    return replace(found, computations={**others, **found.computations})
+    more = _computations(fits, wider).computations
+    return replace(found, computations={**more, **found.computations})
 
 
 def _with_distance(found: Evidence, fitting: Sequence[Computation]) -> Evidence:
@@ -275,9 +275,9 @@ def _nearest(fits: Fits, found: Evidence) -> NearMiss | None:
     """What comes nearest to a log that nothing fits."""
     ruler = fits.ruler
     turned = replace(ruler.steps, advantage=-ruler.steps.advantage)
-    others = search(replace(ruler, steps=turned), found.declaration)
-    if opposite := others.fitting(~turned.quiet, WRITTEN):
-        return NearMiss(opposite[0], is_turned=True)
+    of_turned = search(replace(ruler, steps=turned), found.declaration)
+    if fitting := of_turned.fitting(~turned.quiet, WRITTEN):
+        return NearMiss(fitting[0], is_turned=True)
     if found.nearest is None:
         return None
     return near_miss(ruler, found.nearest, numbers.compute(ruler.steps, found.nearest))
@@ -380,8 +380,8 @@ def _try_view(sample: Sample, runs: Runs, only: Only) -> None:
             continue  # no eps brings a second normalization near
         out = sample.ruler.out_of_reach(computed, first.second is not None)[usable]
         logged = sample.ruler.steps.advantage
-        others = [*family, *space.solved(first, computed, logged)]
-        for each in filter(only, others):
+        relatives = [*family, *space.solved(first, computed, logged)]
+        for each in filter(only, relatives):
             in_table = each.eps <= MOST_EPS and each.eps != declared
             if in_table and out.all():
                 continue  # no usual eps brings it near
@@ -597,9 +597,9 @@ def _lost_by(
     def takes_part(c: Computation) -> bool:
         return all(getattr(c, k) == v for k, v in record.reading.items())
 
-    others = search(replace(ruler, ignored=rows), declaration, fits.tick, takes_part)
-    computations, beside = others.computations, dict[Suspect, Fit]()
-    fitting = others.fitting(at, WRITTEN)[:BESIDE_LOST]
+    kept = search(replace(ruler, ignored=rows), declaration, fits.tick, takes_part)
+    computations, beside = kept.computations, dict[Suspect, Fit]()
+    fitting = kept.fitting(at, WRITTEN)[:BESIDE_LOST]
     if not fitting:  # the one that fits most steps
         good = {c: -computations[c].good[at].sum() for c in computations}
         fitting = sorted(computations, key=lambda c: (good[c], plainness(c)))[:1]

@@ -181,8 +181,8 @@ def one_row(ruler: Ruler) -> LeftOver | None:
     of = codes(steps.prompt * (steps.rows + 1) + codes(steps.batch.rollout.numpy()))
     last = np.zeros(steps.rows, dtype=bool)
     last[len(of) - 1 - np.unique(of[::-1], return_index=True)[1]] = True
-    others = steps.advantage[~last]
-    if last.all() or not (np.abs(np.nan_to_num(others, nan=1.0)) <= EXACT).all():
+    before_last = np.nan_to_num(steps.advantage[~last], nan=1.0)
+    if last.all() or not (np.abs(before_last) <= EXACT).all():
         return None
     for some in (last, np.ones(steps.rows, dtype=bool)):
         part = only(steps, some)

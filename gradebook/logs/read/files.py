@@ -424,9 +424,9 @@ def flat(record: Mapping[str, Any]) -> dict[str, Any]:
 def _mostly_objects(lines: Iterable[int], are_objects: Sequence[bool]) -> None:
     """Raises GradebookError where most lines hold no object. To look at each of a
     million such lines takes half a minute, and it is no log."""
-    others = [line for line, is_one in zip(lines, are_objects) if not is_one]
-    if 2 * len(others) > len(are_objects):
-        found = f"{len(others):,} others, the first on line {others[0]}"
+    no_objects = [line for line, is_one in zip(lines, are_objects) if not is_one]
+    if 2 * len(no_objects) > len(are_objects):
+        found = f"{len(no_objects):,} others, the first on line {no_objects[0]}"
         raise GradebookError(expected="one JSON object a line", found=found)
 
 

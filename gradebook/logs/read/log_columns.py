@@ -100,8 +100,8 @@ class Columns:
               named it, or a trainer's own format has it
     functions  columns of several reward functions, to sum on a retry if the guessed
               reward explains nothing; () without them
-    others    "prompt" and "reward" -> the other columns that may be it, likeliest
-              first, where the choice is a guess
+    alternatives  "prompt" and "reward" -> the other columns that may be it, likeliest
+              first, if the choice is a guess
     format    the trainer's format that the file is of, if any
     curves    the file's columns are curves over steps: numbers, and no rows
     masks_by_row  columns named as a mask of tokens is, with one value a row, which are
@@ -115,7 +115,7 @@ class Columns:
     by_place: bool = False
     trusted: frozenset[str] = frozenset()
     functions: tuple[str, ...] = ()
-    others: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    alternatives: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     format: Format | None = None
     curves: tuple[str, ...] = ()
     masks_by_row: tuple[str, ...] = ()
@@ -154,13 +154,8 @@ def kind_of(cells: Sequence[Any], typed: bool = False) -> str:
     cells = [cell for cell in cells if _word(cell) not in ("", "nan", "none")]
     if not cells:
         return EMPTY_COLUMN
-    if any(isinstance(cell, dict) for cell in cells):
-        return RECORD
-    first = cells[0]
-    if isinstance(first, list | tuple | np.ndarray):
-        return RECORD if listed(first) is None else LIST
-    if isinstance(first, str) and first.lstrip().startswith("["):
-        return LIST
+    if nested := _nested_kind(cells):
+        return nested
     words = [_word(cell) for cell in cells]
     if {*words} <= {"true", "false"}:
         return FLAG
@@ -170,6 +165,17 @@ def kind_of(cells: Sequence[Any], typed: bool = False) -> str:
         return TEXT
     are_text = typed and any(isinstance(cell, str) for cell in cells)
     return DIGITS if are_text else NUMBER
+
+
+def _nested_kind(cells: Sequence[Any]) -> str:
+    """LIST or RECORD, if a cell holds more than one value; else ""."""
+    if any(isinstance(cell, dict) for cell in cells):
+        return RECORD
+    first = cells[0]
+    if isinstance(first, list | tuple | np.ndarray):
+        return RECORD if listed(first) is None else LIST
+    is_text_of_list = isinstance(first, str) and first.lstrip().startswith("[")
+    return LIST if is_text_of_list else ""
 
 
 def plain(name: str) -> str:
@@ -197,43 +203,62 @@ def guessed(
 
     Raises GradebookError for a role or column that does not exist, and without rewards.
     """
-    given, names = given or {}, [*kinds]
-    first = first or dict.fromkeys(names, ())
+    given = given or {}
+    first = first or dict.fromkeys(kinds, ())
     settled = {**_roles_of(format, kinds), **given}
-    named, rewards = _named(names, settled)
-    aliases = {r: a for r, a in _aliases(names).items() if r not in settled}
-    role, likely = _found(kinds, aliases, {*named.values(), *rewards}, avoid)
-    role = {**named, **role}
+    named, rewards = _named([*kinds], settled)
+    found, likely = _found(kinds, settled, {*named.values(), *rewards}, avoid)
+    role = {**named, **found}
     reward = role.pop("reward", "")
-    by_place = _is_by_place(names, role)
+    by_place = _is_by_place([*kinds], role)
     functions = functions_of(kinds, {*role.values()})
     if not rewards and "reward" not in given:
-        of_trl = _reward_functions(kinds, role) if by_place else []
-        one = [reward] if reward else []
-        rewards = of_trl or one or [*functions] or _by_name(kinds, role)
+        rewards = _likely_rewards(kinds, role, reward, by_place, functions)
     if not rewards:
         raise unnamed("reward", "a column of rewards", first)
-    trusted = {r for r, name in settled.items() if name}
-    trusted |= _of_format(names, role, rewards, by_place)
-    others: dict[str, tuple[str, ...]] = {}
+    trusted = _of_format([*kinds], role, rewards, by_place)
+    trusted |= {r for r, name in settled.items() if name}
+    trusts_reward = "reward" in trusted or not {*functions}.isdisjoint(rewards)
+    alternatives = {}
     if "prompt" not in trusted:
-        prompts, prompt = likely.get("prompt", ()), role.get("prompt")
-        others["prompt"] = tuple(name for name in prompts if name != prompt)
+        alternatives["prompt"] = _without(likely, "prompt", [role.get("prompt")])
     if not given.get("reward"):
-        likely_rewards = likely.get("reward", ())
-        others["reward"] = tuple(n for n in likely_rewards if n not in rewards)
-    trusts = "reward" in trusted or not {*functions}.isdisjoint(rewards)
+        alternatives["reward"] = _without(likely, "reward", rewards)
     return Columns(
         role,
         (*rewards,),
         by_place,
         frozenset(trusted),
-        functions=() if trusts else functions,
-        others=others,
+        functions=() if trusts_reward else functions,
+        alternatives=alternatives,
         format=format,
         masks_by_row=_masks_by_row(kinds, {*role.values(), *rewards}),
         first=first,
     )
+
+
+def _likely_rewards(
+    kinds: Mapping[str, str],
+    role: Mapping[str, str],
+    reward: str,
+    by_place: bool,
+    functions: Sequence[str],
+) -> list[str]:
+    """The columns of rewards, if nobody named them: in TRL's own log those of its
+    functions, else `reward`, which has a reward's name, else those of several
+    functions, else those whose names say that they are rewards."""
+    if by_place and (of_trl := _reward_functions(kinds, role)):
+        return of_trl
+    if reward:
+        return [reward]
+    return [*functions] or _by_name(kinds, role)
+
+
+def _without(
+    likely: Mapping[str, Sequence[str]], role: str, chosen: Sequence[str | None]
+) -> tuple[str, ...]:
+    """The columns that are likely of a role and were not chosen."""
+    return tuple(name for name in likely.get(role, ()) if name not in chosen)
 
 
 def _masks_by_row(kinds: Mapping[str, str], used: set[str]) -> tuple[str, ...]:
@@ -309,14 +334,17 @@ def _aliases(names: Sequence[str]) -> Mapping[str, tuple[str, ...]]:
 
 def _found(
     kinds: Mapping[str, str],
-    aliases: Mapping[str, tuple[str, ...]],
+    settled: Mapping[str, str],
     named: set[str],
     avoid: Avoid,
 ) -> tuple[dict[str, str], dict[str, list[str]]]:
-    """The likeliest column of each role in `aliases` by its name and its cells, each
-    column once and none of those that were `named`; and every column that may be it."""
+    """The likeliest column of each role that is not `settled`, by its name and its
+    cells, each column once and none of those that were `named`; and every column that
+    may be it."""
     role, taken, likely = dict[str, str](), {*named}, dict[str, list[str]]()
-    for key, known in aliases.items():
+    for key, known in _aliases([*kinds]).items():
+        if key in settled:
+            continue
         holds = HOLDS.get(ALL[key].kind, frozenset())
         fits = [n for n in kinds if kinds[n] in holds and _has_cells(key, kinds[n])]
         free = [name for name in reversed(fits) if name not in taken]
@@ -345,8 +373,8 @@ def _reward_functions(kinds: Mapping[str, str], role: Mapping[str, str]) -> list
     first, last = names.index("completion") + 1, names.index("advantage")
     between = names[first:last] if first <= last else names
     ids = {*NAMES["prompt"], *NAMES["step"], *NO_REWARDS}
-    others = {*role.values(), *(n for n in names if plain(n) in ids)}
-    return [n for n in between if kinds[n] == NUMBER and n not in others]
+    no_rewards = {*role.values(), *(n for n in names if plain(n) in ids)}
+    return [n for n in between if kinds[n] == NUMBER and n not in no_rewards]
 
 
 def _by_name(kinds: Mapping[str, str], role: Mapping[str, str]) -> list[str]:

@@ -163,7 +163,11 @@ def read_files(
     log.broken += [e.at(file=Path(e.file).name) for e in read.errors[:NAMED]]
     prompt = read.chosen.role.get("prompt", "")
     is_guess = "prompt" not in read.chosen.trusted and ("prompt", prompt) not in avoid
-    if is_guess and read.chosen.others.get("prompt") and log.table["prompt"].is_unique:
+    if (
+        is_guess
+        and read.chosen.alternatives.get("prompt")
+        and log.table["prompt"].is_unique
+    ):
         return read_files(files, columns, progress, avoid | {("prompt", prompt)})
     return log
 
