@@ -395,14 +395,21 @@ def own_advantage(step: Step, settings: Settings) -> Changes:
     for rows in grouped(step, "prompt"):
         if len(rows) < 3 or len(grouped(rows, "rollout")) < len(rows):
             continue
-        voting = [row for row in rows if row["counted"] and row["credited"]]
-        for first in voting:
-            others = [row for row in voting if row["reward"] != first["reward"]]
-            for second in others[:1]:
-                still = [row for row in rows if row not in (first, second)]
-                what = f"rows {first['row']} and {second['row']} exchange rewards"
-                new = {first["row"]: second["reward"], second["row"]: first["reward"]}
-                yield Change(what, with_rewards(step, new), due_of(still))
+        for first, second in differing_pairs(rows):
+            still = [row for row in rows if row not in (first, second)]
+            what = f"rows {first['row']} and {second['row']} exchange rewards"
+            new = {first["row"]: second["reward"], second["row"]: first["reward"]}
+            yield Change(what, with_rewards(step, new), due_of(still))
+
+
+def differing_pairs(rows: Step) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+    """Each row that counts and earns an advantage, with the first other one that has
+    another reward."""
+    voting = [row for row in rows if row["counted"] and row["credited"]]
+    for first in voting:
+        differing = [row for row in voting if row["reward"] != first["reward"]]
+        if differing:
+            yield first, differing[0]
 
 
 def reference(step: Step, settings: Settings) -> Changes:
@@ -466,13 +473,8 @@ def rejected(step: Step, settings: Settings) -> Changes:
         return
     if settings["whiten_tokens"] or settings["overlong_limit"] is not None:
         return
-    low, cap = settings["off_policy_low"], settings["off_policy_cap"]
     masks = [row["mask"] for row in step]
-    inside = []
-    for row in step:
-        old = row["old_logp"] if "old_logp" in row else row["logp"]
-        ratios = [math.exp(a - b) for a, b in zip(old, row["behaviour_logp"])]
-        inside.append([on * (low <= r <= cap) for on, r in zip(row["mask"], ratios)])
+    inside = [not_rejected(row, settings) for row in step]
     # A row that loses all its tokens is left as it is, and nothing is asked of it.
     learning = [left if any(left) else mask for left, mask in zip(inside, masks)]
     due: dict = {row["row"]: None for row, left in zip(step, inside) if any(left)}
@@ -480,6 +482,15 @@ def rejected(step: Step, settings: Settings) -> Changes:
         what = "the rejected tokens are counted as tokens of the response"
         without = [{**row, "mask": mask} for row, mask in zip(step, learning)]
         yield Change(what, step, due, base=without)
+
+
+def not_rejected(row: dict[str, Any], settings: Settings) -> list:
+    """The row's mask without the tokens that became more, or less, likely since they
+    were sampled than the window of `off_policy` allows."""
+    low, cap = settings["off_policy_low"], settings["off_policy_cap"]
+    old = row["old_logp"] if "old_logp" in row else row["logp"]
+    ratios = [math.exp(a - b) for a, b in zip(old, row["behaviour_logp"])]
+    return [on * (low <= r <= cap) for on, r in zip(row["mask"], ratios)]
 
 
 def cut(step: Step, settings: Settings) -> Changes:

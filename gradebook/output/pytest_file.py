@@ -44,14 +44,11 @@ def pytest_file(state: State, link: str) -> str:
     cases = [case for case in cases if case["steps"]]
     names = {name for case in cases for name in case["names"]}
     more = names if kind != "advantage" else set()
-    rule, case = main.rule, state.scenario
-    if isinstance(case, Scenario) and case.bug == record.name:
-        rule = case.rule
     return rendered(
         "pytest_file.py.jinja",
         bug=record.name,
         link=_text(link),
-        rule=_text(rule),
+        rule=_text(_rule(state, main)),
         kind=kind,
         by_token=[name for name in PER_TOKEN if name in more],
         by_row=[name for name in WHOLE if name in more],
@@ -59,6 +56,13 @@ def pytest_file(state: State, link: str) -> str:
         sources=_sources({test["name"] for case in cases for test in case["tests"]}),
         cases=cases,
     )
+
+
+def _rule(state: State, main: Scenario) -> str:
+    """The rule of the state's case, if it is one of this bug, else of its main case."""
+    case = state.scenario
+    is_of_bug = isinstance(case, Scenario) and case.bug == main.bug
+    return case.rule if is_of_bug else main.rule
 
 
 def _kind(record: Bug) -> str:
@@ -114,7 +118,8 @@ def _tests(
 
     def ask(name: str, says: str, law: Law, call: str = "") -> bool:
         """Adds a test, with a tolerance between the two engines, unless the correct
-        engine's own rounding would break it. Returns whether it catches the bug."""
+        engine's own rounding would break it. Returns whether a test was added that
+        catches the bug."""
         try:
             right = worst(law, correct, steps, settings)[0]
             wrong = worst(law, faulty, steps, settings)[0]
@@ -122,9 +127,12 @@ def _tests(
             return False
         catches = wrong > 1e-7 and right <= wrong / 1000
         tolerance = min(LOOSE, wrong / 10) if catches else LOOSE
-        if right <= tolerance / 10 and (catches or not call):
-            test = {"name": name, "says": says, "law": call or name}
-            tests.append(test | {"tolerance": float(f"{tolerance:.0e}")})
+        is_rounding_small = right <= tolerance / 10
+        is_law = not call
+        if not is_rounding_small or not (catches or is_law):
+            return False
+        test = {"name": name, "says": says, "law": call or name}
+        tests.append(test | {"tolerance": float(f"{tolerance:.0e}")})
         return catches
 
     laws_of_bug = [law for law in record.laws if not convention(law, settings)]

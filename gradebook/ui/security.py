@@ -164,22 +164,25 @@ class Security:
         is_page = "text/html" in asked.headers.get("accept", "")
         if (is_socket or is_page) and self._is_full():
             return HTMLResponse(FULL, 503, headers=HEADERS | {"Retry-After": "60"})
-        if is_socket:
-            return None
-        session = _uploads_to(asked)
-        header = asked.headers.get("content-length", "")
-        length = int(header[:16]) if header.isdecimal() else 0
-        if length > (MOST_OF_SESSION if session else MOST_BODY):
-            return _no(413, "too large")
-        if session and not length:
-            return _no(411, "no length")
-        return _no(403, "no such session") if session and not lives(session) else None
+        return None if is_socket else _refusal_of_body(asked)
 
     def _is_full(self) -> bool:
         """One more session could take more file descriptors than there are. Every open
         connection has one, whatever it is for."""
         descriptors = max(self._sockets * FILES_OF_ONE + SPARE_FILES, open_files())
         return descriptors + FILES_OF_ONE > most_files()
+
+
+def _refusal_of_body(asked: HTTPConnection) -> Response | None:
+    """The answer to a request whose body would be refused, by what its head says."""
+    session = _uploads_to(asked)
+    header = asked.headers.get("content-length", "")
+    length = int(header[:16]) if header.isdecimal() else 0
+    if length > (MOST_OF_SESSION if session else MOST_BODY):
+        return _no(413, "too large")
+    if session and not length:
+        return _no(411, "no length")
+    return _no(403, "no such session") if session and not lives(session) else None
 
 
 def _uploads_to(asked: HTTPConnection) -> str:

@@ -149,19 +149,31 @@ def each_path(paths: Paths) -> list[str | Path | Source]:
 
 def sources(paths: Paths) -> list[Source]:
     """Files and the logs inside directories, in natural order; [] for a directory
-    without any. Raises GradebookError for a path that does not exist."""
+    without any. Raises GradebookError for a path that does not exist, and for a file or
+    a folder in a directory that cannot be read."""
     files: list[Source] = []
     for path in each_path(paths):
         if isinstance(path, Source):
             files.append(path)
-        elif Path(path).is_dir():
-            files += [Source(str(p), p) for p in _inside(Path(path))]
-        elif Path(path).is_file():
-            files.append(Source(str(path), Path(path)))
-        else:
-            kind = "a file or a directory"
-            raise GradebookError(file=str(path), expected=kind, found="none")
+            continue
+        try:
+            files += _sources_at(path)
+        except OSError as error:
+            kind = "a file or a folder that can be read"
+            place = str(error.filename or path)
+            raise GradebookError(
+                file=place, expected=kind, found=str(error.strerror)
+            ) from error
     return files
+
+
+def _sources_at(path: str | Path) -> list[Source]:
+    place = Path(path)
+    if place.is_dir():
+        return [Source(str(inside), inside) for inside in _inside(place)]
+    if place.is_file():
+        return [Source(str(path), place)]
+    raise GradebookError(file=str(path), expected="a file or a directory", found="none")
 
 
 def _inside(folder: Path) -> list[Path]:

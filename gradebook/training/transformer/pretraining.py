@@ -5,7 +5,7 @@ first look at which ENOUGH of its answers to held-out prompts are right and
 end: what is left to learn is for reinforcement.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -69,12 +69,16 @@ def pretrained(
             rates = looked_at(weights, shape, luck)
             progress(step, rates)
             ready = {s for s in waiting if rates[s] >= ENOUGH}
-            last = waiting if step == LONGEST_TRAINING else ready
-            for seed in last:
-                for name, weight in weights.items():
-                    kept[name][seed] = weight.detach()[seed]
+            _keep(kept, weights, waiting if step == LONGEST_TRAINING else ready)
             waiting -= ready
     return kept
+
+
+def _keep(kept: Weights, weights: Weights, places: Iterable[int]) -> None:
+    """Copies the weights of the models at these places into `kept`."""
+    for name, weight in weights.items():
+        for place in places:
+            kept[name][place] = weight.detach()[place]
 
 
 def _losses(weights: Weights, shape: Shape, tokens: Tensor) -> Tensor:
