@@ -1,5 +1,6 @@
 """Logs are data: whatever is in a file, it is read, named or refused."""
 
+import errno
 import gzip
 import io
 import json
@@ -354,3 +355,25 @@ def test_a_file_without_rows_decides_no_columns():
     verdict = check_log([empty, of(bytes_of("csv"), "1.csv")])
     assert (verdict.verdict, verdict.steps_judged) == ("correct", 3)
     assert verdict.columns["reward"] == "reward"
+
+
+def test_a_folder_whose_listing_the_system_refuses_is_an_error_with_its_path(
+    tmp_path, monkeypatch
+):
+    # The tests may run as root, whom no mode of a folder stops: the refusal is raised
+    # in the place of the system's.
+    inside = tmp_path / "run" / "private"
+    inside.mkdir(parents=True)
+    (tmp_path / "run" / "log.csv").write_text("prompt,reward,advantage\n0,1,1\n")
+    listed = Path.iterdir
+
+    def refused(folder):
+        if folder == inside:
+            raise PermissionError(errno.EACCES, "Permission denied", str(folder))
+        return listed(folder)
+
+    monkeypatch.setattr(Path, "iterdir", refused)
+    with pytest.raises(GradebookError) as error:
+        check_log(tmp_path / "run")
+    assert str(inside) in str(error.value)
+    assert "found Permission denied" in str(error.value)

@@ -96,6 +96,18 @@ def test_a_file_passes_on_the_correct_engine_and_fails_on_the_faulty_one(name):
     assert sentences and all(LINK in sentence for sentence in sentences)
 
 
+def test_a_law_that_rounding_breaks_is_not_counted_as_a_test_that_catches_the_bug():
+    # In float64 the advantages of rewards near 1e11 add up to 3e-5, so a test of that
+    # law would fail on a correct trainer. The correct numbers are asked for instead.
+    state = opened("double_normalization", scale="none")
+    rewards = [repr((float(cell) + 1 / 3) * 1e11) for cell in state.table["reward"]]
+    table = Table.of_columns({"reward": rewards}, state.table.cells)
+    text = pytest_file(replace(state, table=table), LINK)
+    assert "def test_zero_sum" not in text
+    assert failures(text, gradebook.CORRECT) == []
+    assert failures(text, gradebook.bug("double_normalization").engine)
+
+
 @pytest.mark.parametrize("bug", gradebook.BUGS)
 def test_a_file_imports_torch_and_pytest_alone_and_its_lines_are_short(bug):
     text = pytest_file(opened(bug), LINK)

@@ -24,7 +24,7 @@ legend     [sign, words] of what only this board draws
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from itertools import groupby, pairwise
+from itertools import chain, groupby, pairwise
 from typing import Any, NamedTuple
 
 from torch import Tensor
@@ -86,35 +86,38 @@ def board(draft: Draft, covered: bool, places: Sequence[float] = ()) -> dict[str
     state, both, came = draft.state, draft.comparison, draft.before
     if covered:  # the correct engine beside itself
         both, came = (replace(c, faulty=c.correct) for c in (both, came))
-    is_drawn = both.batch.rows == state.rows  # else results of other rows
     typed = Table.of(state)
-    pushes = sides(both) if is_drawn and _as_wide(both, typed) else None
+    pushes = _pushes(both, typed)
     lines = lines_of(draft, typed, pushes)
-    before = None
-    if draft.moved and came.batch.rows == state.rows and _as_wide(came, typed):
-        before = sides(came)
+    before = _pushes(came, typed) if draft.moved else None
     panel = _panel(lines, typed, pushes, before, 1 if covered else 2, places, both)
     traces = [both.correct] if covered else [both.correct, both.faulty]
     drawn = _causes(draft, lines, typed, traces, both.batch) if pushes else {}
     if drawn.get("causes") and state.scenario.drag[0] not in IN_REWARDS:
         drawn["causeAxis"] = _return_axis(drawn["causes"], places)
-    handles = _handles(draft, lines, typed, drawn)
     data = {
         "lines": [list(line) for line in lines],
         "token": state.token,
         "tokenNames": [_name(line) for line in lines],
         "masked": "".join("01"[not typed.mask[n.row][n.first]] for n in lines),
         "panels": [panel],
-        "handles": handles,
+        "handles": _handles(draft, lines, typed, drawn),
         "byPosition": draft.scenario.lines == "position",
         "causes": [],
         "summary": summary(lines, panel),
         **drawn,
     }
-    if state.settings.credit == "row" and is_drawn:
+    if state.settings.credit == "row" and both.batch.rows == state.rows:
         texts = [signed(settled(float(x))) for x in both.correct.advantage]
         data["advantages"] = texts
     return data
+
+
+def _pushes(both: Comparison, typed: Table) -> tuple[Tensor, Tensor] | None:
+    """As `sides`; None if these are the results of other rows, or of other tokens."""
+    if both.batch.rows != len(typed.mask) or not _as_wide(both, typed):
+        return None
+    return sides(both)
 
 
 def sides(both: Comparison) -> tuple[Tensor, Tensor]:
@@ -245,40 +248,48 @@ def _panel(
     places: Sequence[float],
     both: Comparison,
 ) -> dict[str, Any]:
-    """The axis of the results."""
-
-    def at(side: Tensor) -> list[float]:
-        return [
-            settled(float(side[line.row, line.first]))
-            if typed.mask[line.row][line.first]
-            else math.nan
-            for line in lines
-        ]
-
+    """The axis of the results, with those of the first `count` engines."""
     nothing = [math.nan] * len(lines)
-    values = [at(side) for side in pushes] if pushes else [nothing, nothing]
+    values = [nothing, nothing]
+    if pushes:
+        values = [_results(side, lines, typed) for side in pushes]
+    came = [_results(side, lines, typed) for side in before or ()][:count]
     pairs = list(zip(*values))
-    texts = [
-        pair(*two)[:count] if all(map(math.isfinite, two)) else (NO_NUMBER,) * count
-        for two in pairs
-    ]
-    came = [at(side) for side in before][:count] if before else []
-    drawn = [x for side in (*values[:count], *came) for x in side if math.isfinite(x)]
+    title, about = ("advantage", "") if both.batch.logp is None else ("push", PUSH)
     panel: dict[str, Any] = {
-        "title": "push" if both.batch.logp is not None else "advantage",
-        "help": PUSH if both.batch.logp is not None else "",
+        "title": title,
+        "help": about,
         "ends": ["less likely", "more likely"],
         "briefly": ["less", "more"],
         "engines": [_numbers(side) for side in values[:count]],
-        "text": [list(side) for side in zip(*texts)],
+        "text": _texts(pairs, count),
         "differ": [n for n, two in enumerate(pairs) if not same(*two)],
         "flips": [n for n, two in enumerate(pairs) if flips(*two)],
         # Before the answer the axis is that of the batch as it came.
-        **result_axis(came[0] if came else values[0], places, drawn),
+        **result_axis((came or values)[0], places, chain(*values[:count], *came)),
     }
     if came:
         panel["ghosts"] = [_numbers(side) for side in came]
     return panel
+
+
+def _results(side: Tensor, lines: Sequence[Line], typed: Table) -> list[float]:
+    """One engine's number on each line, NaN on a masked one."""
+    return [
+        settled(float(side[line.row, line.first]))
+        if typed.mask[line.row][line.first]
+        else math.nan
+        for line in lines
+    ]
+
+
+def _texts(pairs: Sequence[tuple[float, ...]], count: int) -> list[list[str]]:
+    """The first `count` engines' numbers on each line as text, by engine."""
+    texts = [
+        pair(*two)[:count] if all(map(math.isfinite, two)) else (NO_NUMBER,) * count
+        for two in pairs
+    ]
+    return [list(side) for side in zip(*texts)]
 
 
 def _numbers(values: Iterable[float]) -> list[float | None]:
@@ -309,41 +320,64 @@ def summary(lines: Sequence[Line], panel: dict[str, Any]) -> str:
 def _handles(
     draft: Draft, lines: Sequence[Line], typed: Table, drawn: dict[str, Any]
 ) -> dict[str, Any]:
-    drag, state = draft.scenario.drag, draft.state
-    column, title = drag[0], COLUMNS[drag[0]].title
-    values: list[float] = [math.nan] * len(lines)
-    came: list[float] = []
+    """What is dragged: its name, its numbers now and as they came, and their axis."""
+    column = draft.scenario.drag[0]
+    title, has_numbers = COLUMNS[column].title, True
     if "lanes" in drawn:
-        title = "denominator"
-    elif draft.scenario.lines == "position" and column == "reward":
-        title = "advantage used"
-    elif column == "reward":
-        values = _rewards(state, lines, typed)
-    else:
-        values = [typed.lists[column][line.row][line.first] for line in lines]
-    if draft.moved and draft.base.rows == state.rows:
-        origin = Table.of(draft.base)
-        if column in origin.lists and len(origin.mask[0]) == len(typed.mask[0]):
-            came = [origin.lists[column][line.row][line.first] for line in lines]
-        elif column == "reward":
-            came = _rewards(draft.base, lines, origin)
-    # The axis stands while the answer comes: it knows the correct engine alone.
-    others = [x for x in came if math.isfinite(x)]
-    for cause in () if "causeAxis" in drawn else drawn.get("causes", ())[:1]:
-        others += (x for x in cause["at"] if x is not None)
-    for side in drawn.get("windows", ())[:1]:
-        others += (x for window in side for x in window[:3] if x is not None)
-    for _, numbers in drawn.get("ticks", ()):
-        others += (x for x in numbers if x is not None)
-    axis = of_inputs([x for x in values if math.isfinite(x)], others)
+        title, has_numbers = "denominator", False
+    elif column == "reward" and draft.scenario.lines == "position":
+        title, has_numbers = "advantage used", False
+    values = [math.nan] * len(lines)
+    if has_numbers:
+        values = _typed_numbers(draft.state, typed, lines, column)
+    came = _numbers_that_came(draft, lines, typed, column)
+    dragged = [x for x in values if math.isfinite(x)]
+    axis = of_inputs(dragged, _numbers_beside(came, drawn))
     return {
         "column": column,
-        "columns": list(drag),
+        "columns": list(draft.scenario.drag),
         "title": title,
         "values": _numbers(values),
         "before": _numbers(came),
         "axis": {"low": axis.low, "high": axis.high, "unit": axis.unit},
     }
+
+
+def _typed_numbers(
+    state: State, typed: Table, lines: Sequence[Line], column: str
+) -> list[float]:
+    """The column's number on each line, NaN on a line without one."""
+    if column == "reward":
+        return _rewards(state, lines, typed)
+    return [typed.lists[column][line.row][line.first] for line in lines]
+
+
+def _numbers_that_came(
+    draft: Draft, lines: Sequence[Line], typed: Table, column: str
+) -> list[float]:
+    """The column's number on each line in the case as it came; [] if nothing moved, or
+    the case has other rows, tokens or columns."""
+    if not draft.moved or draft.base.rows != draft.state.rows:
+        return []
+    base = Table.of(draft.base)
+    has_column = column == "reward" or column in base.lists
+    if not has_column or len(base.mask[0]) != len(typed.mask[0]):
+        return []
+    return _typed_numbers(draft.base, base, lines, column)
+
+
+def _numbers_beside(came: Sequence[float], drawn: dict[str, Any]) -> list[float]:
+    """The numbers that the axis of the handles holds beside the dragged ones. Of the
+    engines', they are the correct one's alone: the axis stays when the answer comes."""
+    numbers: list[float | None] = [*came]
+    if "causeAxis" not in drawn:
+        for cause in drawn.get("causes", ())[:1]:
+            numbers += cause["at"]
+    for windows in drawn.get("windows", ())[:1]:
+        numbers += (x for low_to_high in windows for x in low_to_high[:3])
+    for _, at_lines in drawn.get("ticks", ()):
+        numbers += at_lines
+    return [x for x in numbers if x is not None and math.isfinite(x)]
 
 
 IN_REWARDS = ("reward", "value")
@@ -390,25 +424,28 @@ def _causes(
     data: dict[str, Any] = {"rules": rules} if rules else {}
     if "weight" in stages and traces[0].weight is not None:
         data["lanes"] = [_lanes(lines, typed, trace, batch) for trace in traces]
-        data["legend"] = [
-            ["bracket", "tokens that share a denominator"],
-            *([["dashed", "the same, faulty"]] if len(traces) > 1 else []),
-        ]
+        data["legend"] = _legend(traces, "tokens that share a denominator")
         return data
     if draft.scenario.lines == "position":
-        data["causes"] = [_used(lines, trace) for trace in traces]
-        data["legend"] = _brackets(traces, "the advantage that a token is trained with")
-        return data
+        causes = [_used(lines, trace) for trace in traces]
+        words = "the advantage that a token is trained with"
+        return data | _brackets(causes, words)
     if draft.state.settings.credit != "row" or stages & {*CHAPTERS["tokens"]}:
-        data["causes"] = [_returns(lines, typed, trace) for trace in traces]
-        data["legend"] = _brackets(traces, "tokens with the same return, at its value")
-        return data
+        causes = [_returns(lines, typed, trace) for trace in traces]
+        words = "tokens with the same return, at its value"
+        return data | _brackets(causes, words)
     return data | _compared(draft, lines, traces, batch)
 
 
-def _brackets(traces: Sequence[Trace], words: str) -> list[list[str]]:
+def _brackets(causes: list[dict[str, Any]], words: str) -> dict[str, Any]:
+    """Each engine's brackets, and what they are."""
+    return {"causes": causes, "legend": _legend(causes, words)}
+
+
+def _legend(engines: Sequence[Any], words: str) -> list[list[str]]:
+    """What a bracket is; the faulty engine's is dashed."""
     legend = [["bracket", words]]
-    return legend + [["dashed", "the same, faulty"]] * (len(traces) > 1)
+    return legend + [["dashed", "the same, faulty"]] * (len(engines) > 1)
 
 
 def _rules(lines: Sequence[Line], batch: Batch, passes: bool) -> list[list[Any]]:

@@ -122,10 +122,8 @@ def _by_row(
     traces = [both.correct] if covered else [both.correct, both.faulty]
     is_drawn = batch.rows == rows  # else these are the results of other rows
     stages = {bug(name).stage for name in state.bugs}
-    say = "trained" if stages & LATE else "counted"
-    say = "credited" if "credited" in stages else say
-    divides = batch.settings.scale != "none" or "scale" in stages
-    scaled = divides and not stages.isdisjoint(SCALED)
+    say = _say(stages)
+    scaled = _draws_divisor(stages, batch)
     axes = _axes(draft, kind, covered, places or ())
     # The panel whose numbers are shown beside the picture: the first that differs.
     numbered = next((n for n, panel in enumerate(axes) if panel["differ"]), 0)
@@ -149,6 +147,18 @@ def _by_row(
     if "advantage" in stages and is_drawn:
         data["second"] = [_settled(trace.standardized.tolist()) for trace in traces]
     return data
+
+
+def _say(stages: set[str]) -> str:
+    """The trace's field that says which rows have a say, if these stages are faulty."""
+    if "credited" in stages:
+        return "credited"
+    return "trained" if stages & LATE else "counted"
+
+
+def _draws_divisor(stages: set[str], batch: Batch) -> bool:
+    divides = batch.settings.scale != "none" or "scale" in stages
+    return divides and not stages.isdisjoint(SCALED)
 
 
 def _axes(

@@ -5,6 +5,7 @@ not. Before its answer nothing about a report's kind is sent."""
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl
 
 import streamlit as st
@@ -24,6 +25,9 @@ from gradebook.ui.parts.report import cited
 from gradebook.ui.parts.widget import choices, shortcuts, table
 from gradebook.ui.rooms import bar, seat
 from gradebook.ui.rooms.bar import Standing
+
+if TYPE_CHECKING:
+    from gradebook.classroom.store import Room
 
 PAGE = "bug_or_not"
 
@@ -95,15 +99,7 @@ def _report(game: Quiz, standing: Standing | None) -> None:
         choice = game.answers.get(game.at)
         standing = Standing(choice is not None, choice)
     answered = standing.is_open
-    so_far = ""
-    if alone and game.answers:
-        done = [report for report in game.reports if report.number in game.answers]
-        so_far = f" · {score(done, game.answers)}"
-    elif alone:
-        st.markdown(
-            "Each report is about a trainer. Some describe a real bug, others"
-            " only look like one. Judge each by what it says and by its batch."
-        )
+    so_far = _introduced(game) if alone else ""
     st.markdown(f"**Report {game.at + 1} of {len(game.reports)}**{so_far}")
     with st.container(key="predict-report"):
         scene, says = map(words.plain, (report.source.teaser, report.complaint))
@@ -118,13 +114,7 @@ def _report(game: Quiz, standing: Standing | None) -> None:
         if answered:
             answer(report, standing.vote)
         if standing.leads or alone and answered:
-            last = game.at + 1 == len(game.reports)
-            st.button(
-                "See the score" if last else "Next report",
-                key="quiz-next",
-                on_click=partial(setattr, game, "at", game.at + 1),
-                type="primary" if answered else "secondary",
-            )
+            _next_button(game, answered)
     draft = drafts.of(report.case(answered))
     bug = answered and report.is_bug
     summary = "The correct engine on the batch of the report."
@@ -133,6 +123,28 @@ def _report(game: Quiz, standing: Standing | None) -> None:
     _rest(report, draft, answered, right)
     if answered:
         sources(report)
+
+
+def _introduced(game: Quiz) -> str:
+    """The score so far. Before the first answer, "", and the page says what to do."""
+    if not game.answers:
+        st.markdown(
+            "Each report is about a trainer. Some describe a real bug, others"
+            " only look like one. Judge each by what it says and by its batch."
+        )
+        return ""
+    judged = [report for report in game.reports if report.number in game.answers]
+    return f" · {score(judged, game.answers)}"
+
+
+def _next_button(game: Quiz, answered: bool) -> None:
+    is_last = game.at + 1 == len(game.reports)
+    st.button(
+        "See the score" if is_last else "Next report",
+        key="quiz-next",
+        on_click=partial(setattr, game, "at", game.at + 1),
+        type="primary" if answered else "secondary",
+    )
 
 
 def _result(game: Quiz, standing: Standing | None) -> None:
@@ -145,24 +157,9 @@ def _result(game: Quiz, standing: Standing | None) -> None:
         mine = room.seat(seat.SEAT.get()).votes
         answers = {r.number: mine[r.question] for r in reports if r.question in mine}
     if room and standing and standing.leads:
-        truths = {r.question: r.truth for r in reports if r.truth is not None}
-        right = sum(room.counts[name][truth] for name, truth in truths.items())
-        votes = sum(room.counts[name].total() for name in truths)
-        st.markdown(
-            f"**{right} of {votes} votes were right.** Under Results, the page Session"
-            " has the votes on each report."
-        )
+        _votes_of_room(room, reports)
     else:
-        st.header(f"Your score: {score(reports, answers)}")
-        body = []
-        for report in reports:
-            choice = answers.get(report.number)
-            text = "no answer" if choice is None else CHOICES[choice]
-            mark = "✓" if choice is not None and choice == report.truth else ""
-            number, title = str(report.number + 1), report.source.title
-            body.append([number, title, kind(report), text, mark])
-        head = ["", "report", "it is", "you said", ""]
-        table(head, body, label="the reports and your answers")
+        _score_of_one(reports, answers)
     if standing and not standing.leads:
         return
     with st.container(horizontal=True):
@@ -172,6 +169,31 @@ def _result(game: Quiz, standing: Standing | None) -> None:
         st.button("Look at them again", "quiz-back", on_click=back)
     if not standing:
         address.colleague("The same reports", game.seed)
+
+
+def _votes_of_room(room: "Room", reports: Sequence[Report]) -> None:
+    """For a room's lead: how many votes on these reports were right."""
+    truths = {r.question: r.truth for r in reports if r.truth is not None}
+    right = sum(room.counts[name][truth] for name, truth in truths.items())
+    votes = sum(room.counts[name].total() for name in truths)
+    st.markdown(
+        f"**{right} of {votes} votes were right.** Under Results, the page Session"
+        " has the votes on each report."
+    )
+
+
+def _score_of_one(reports: Sequence[Report], answers: Mapping[int, int]) -> None:
+    """One visitor's score, and each report beside their answer."""
+    st.header(f"Your score: {score(reports, answers)}")
+    body = []
+    for report in reports:
+        choice = answers.get(report.number)
+        text = "no answer" if choice is None else CHOICES[choice]
+        mark = "✓" if choice is not None and choice == report.truth else ""
+        number, title = str(report.number + 1), report.source.title
+        body.append([number, title, kind(report), text, mark])
+    head = ["", "report", "it is", "you said", ""]
+    table(head, body, label="the reports and your answers")
 
 
 @st.fragment(key="rest")

@@ -57,13 +57,7 @@ def trainers() -> None:
     shown = third.selectbox(
         "Shows the bug", sorted(seen), format_func=seen.__getitem__, **ANY
     )
-    lines = [
-        line
-        for line in every
-        if trainer in (None, line["trainer"])
-        and (law is None or _strips(line)[law] == MARKS["broken"])
-        and (shown is None or shown in line["bugs"])
-    ]
+    lines = [line for line in every if _fits(line, trainer, law, shown)]
     if not lines:
         st.markdown("No measured function fits these choices.")
         return
@@ -101,6 +95,16 @@ def trainers() -> None:
         " again: python -m gradebook.measure. A measurement says what a function"
         " returned for these batches, and no more."
     )
+
+
+def _fits(
+    line: dict[str, Any], trainer: str | None, law: str | None, bug: str | None
+) -> bool:
+    """The function is of this trainer, breaks the law with this title and shows this
+    bug; None for any."""
+    breaks = law is None or _strips(line)[law] == MARKS["broken"]
+    shows = bug is None or bug in line["bugs"]
+    return trainer in (None, line["trainer"]) and breaks and shows
 
 
 def _cells(line: dict[str, Any]) -> dict[str, str]:

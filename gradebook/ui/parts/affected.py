@@ -31,20 +31,17 @@ def status(bug: str, package: str, version: str) -> tuple[str, str]:
     """One of the ANSWERS, and what it rests on: a measurement of this release that
     shows the bug, else the report about this trainer, else a measurement without it.
     A probe that shows nothing is weaker than a report: its batches are few."""
-    lines = [x for x in measured() if x["package"] == package]
-    mine = trainers_of(package)
-    reports = [report for report in record_of(bug).status if report.trainer in mine]
-    same_version = [line for line in lines if line["version"] == version]
-    shows = [line for line in same_version if bug in line["bugs"]]
+    lines = [x for x in _measurements(package) if x["version"] == version]
+    shows = [line for line in lines if bug in line["bugs"]]
+    reports = _reports_about(bug, package)
     dated = "".join(f" The report: {report.dated}." for report in reports)
     if shows:
         return "has it", _ways(shows) + dated
     if looked_at := _looked_at(reports, version):
         return looked_at
     silent = ""
-    if same_version:
-        count, day = len(same_version), same_version[0]["measured_on"]
-        silent = f"{count} functions were measured on {day}."
+    if lines:
+        silent = f"{len(lines)} functions were measured on {lines[0]['measured_on']}."
     not_fixed = next((report for report in reports if report.state != "fixed"), None)
     if not_fixed:
         note = f" {silent} None of their batches shows it." if silent else ""
@@ -58,8 +55,18 @@ def status(bug: str, package: str, version: str) -> tuple[str, str]:
 
 def trainers_of(package: str) -> set[str]:
     """The trainer of a measured package, or the name itself if none has that name."""
-    lines = [line for line in measured() if line["package"] == package]
-    return {line["trainer"] for line in lines} or {package}
+    return {line["trainer"] for line in _measurements(package)} or {package}
+
+
+def _measurements(package: str) -> list[dict[str, Any]]:
+    """What was measured of a package, the oldest release first."""
+    return [line for line in measured() if line["package"] == package]
+
+
+def _reports_about(bug: str, package: str) -> list[Status]:
+    """The bug's reports about the trainer of this package."""
+    mine = trainers_of(package)
+    return [report for report in record_of(bug).status if report.trainer in mine]
 
 
 def _looked_at(reports: Sequence[Status], version: str) -> tuple[str, str] | None:
@@ -147,14 +154,18 @@ def affected(scenario: Scenario) -> None:
         part.markdown("\n".join(texts))
     with st.expander("Other trainers, sources and related reports"):
         sources = [f"- {cited(source)}" for source in scenario.sources]
-        parts = [*_reports(others), "\n**Sources**\n", *sources]
-        if scenario.kin:
-            parts.append("\n**Related reports**\n")
-        for relative in scenario.kin:
-            cites = "; ".join(map(cited, relative.sources))
-            text = words.plain(relative.text) + (f" {cites}." if cites else "")
-            parts.append(f"- **{words.plain(relative.title)}.** {text}")
+        parts = [*_reports(others), "\n**Sources**\n", *sources, *_related(scenario)]
         st.markdown("\n".join(parts))
+
+
+def _related(scenario: Scenario) -> list[str]:
+    """The related reports, under their title; [] without any."""
+    lines = ["\n**Related reports**\n"] if scenario.kin else []
+    for relative in scenario.kin:
+        cites = "; ".join(map(cited, relative.sources))
+        text = words.plain(relative.text) + (f" {cites}." if cites else "")
+        lines.append(f"- **{words.plain(relative.title)}.** {text}")
+    return lines
 
 
 def affected_bugs() -> None:
@@ -202,7 +213,7 @@ def _reports(records: Sequence[Status]) -> list[str]:
 
 def _releases(bug: str, package: str) -> str:
     """What the measurements of a package say of the bug."""
-    lines = [line for line in measured() if line["package"] == package]
+    lines = _measurements(package)
     versions = list(dict.fromkeys(line["version"] for line in lines))
     shows = {line["version"] for line in lines if bug in line["bugs"]}
     if not versions:
@@ -243,8 +254,8 @@ def _chosen(key: str, likely: Sequence[str] = ()) -> tuple[str, str]:
     def choose_version() -> None:
         progress.mine = package, keys.widget(key_of_version) or ""
 
-    lines = [line for line in reversed(measured()) if line["package"] == package]
-    versions = list(dict.fromkeys(line["version"] for line in lines))
+    newest_first = reversed(_measurements(package))
+    versions = list(dict.fromkeys(line["version"] for line in newest_first))
     if mine == package and version and version not in versions:
         versions.insert(0, version)
     at = versions.index(version) if mine == package and version else 0
