@@ -7,7 +7,7 @@ from dataclasses import replace
 from gradebook.bugs import BUGS
 from gradebook.cases.scenario import load, names
 from gradebook.cases.state import Opened
-from gradebook.ui.board.lesson import OWN_CHOICES, lesson
+from gradebook.ui.board.lesson import OTHER_BATCH_CHOICES, lesson
 from gradebook.ui.parts.drafts import SKIPPED, Draft, Guess, Progress
 
 SIZES = [(1280, 800), (1024, 700), (390, 844), (390, 664), (640, 400)]
@@ -73,7 +73,7 @@ def own():
         draft = Draft(load(name))
         opened = Opened("Step 120 of grpo-run-17.jsonl, from the check", draft.state)
         draft.become(replace(draft.state, opened=opened))
-        for choice in (None, *range(len(OWN_CHOICES))):
+        for choice in (None, *range(len(OTHER_BATCH_CHOICES))):
             progress = Progress()
             if choice is not None:
                 progress.answer(name, SKIPPED)

@@ -90,7 +90,7 @@ def test_a_text_points_at_the_board_and_a_link_is_copied(read):
     reader = read("partial_groups", "Partial groups")
     page, board = reader.page, reader.board
     board.tool("Copy link")
-    expect(board.whole.locator(".said")).to_have_text("Link copied")
+    expect(board.whole.locator(".status")).to_have_text("Link copied")
     assert page.evaluate("navigator.clipboard.readText()") == page.url
     page.locator(".gb-point", has_text="row 11").first.hover()
     expect(page.locator(POINTED)).to_have_count(1)

@@ -28,10 +28,10 @@ def of_the_report():
 def test_a_batch_from_elsewhere_speaks_of_itself_alone():
     shown = lesson(opened(), of_the_report())
     box = shown["box"]
-    assert box["own"]["source"] == "These rows are step 4."
+    assert box["otherBatch"]["source"] == "These rows are step 4."
     # 0, 1, 2 in block and prompt: (0 - 1) / 1 and (0 - 1.5) / 1.291, and so on; row 11
     # has 0 and (3 - 1.5) / 1.291.
-    assert box["own"]["said"].startswith("4 of 12 rows differ in advantage")
+    assert box["otherBatch"]["sentence"].startswith("4 of 12 rows differ in advantage")
     assert (box["row"], shown["row"]) == (11, 11)  # 1.162 apart, more than others
     assert shown["challenge"] is None and "verdict" not in box
     assert box["guess"] is None and box["place"] is None
@@ -45,15 +45,17 @@ def test_what_is_edited_further_has_ghosts_of_the_batch_as_it_came():
     assert shown["handles"]["before"][11] == 3
     assert shown["panels"][0]["ghosts"][1][11] == pytest.approx(1.162, abs=1e-3)
     draft.reset()
-    assert "verdict" in lesson(draft, of_the_report())["box"] and not draft.own
+    assert (
+        "verdict" in lesson(draft, of_the_report())["box"] and not draft.has_other_batch
+    )
 
 
 def test_undo_goes_back_to_the_case():
     draft = opened()
     draft.undo()
-    assert not draft.own and not draft.edited
+    assert not draft.has_other_batch and not draft.edited
     draft.redo()
-    assert draft.own
+    assert draft.has_other_batch
 
 
 def test_a_covered_link_asks_about_the_numbers_on_the_board():
@@ -63,7 +65,9 @@ def test_a_covered_link_asks_about_the_numbers_on_the_board():
     assert [choice["place"] for choice in box["choices"]][1] == 0
     assert answered(draft, False, 2, 0.7) == (SKIPPED, None)
     box = lesson(draft, of_the_report())["box"]
-    assert box["own"]["right"] and box["own"]["chosen"] == "A larger number"
+    assert (
+        box["otherBatch"]["right"] and box["otherBatch"]["choice"] == "A larger number"
+    )
     # Where the room votes, the question is the case's.
     voted = lesson(draft, Progress(), votes=True)["box"]
     assert voted["question"] == CASE.prediction.question
@@ -73,7 +77,7 @@ def test_a_covered_link_asks_about_the_numbers_on_the_board():
 def test_a_link_with_edits_opens_as_a_batch_from_elsewhere(visit):
     page = visit(CASE.name, **encode(EDITED, covered=False))
     assert page.board["source"] == "This batch came with a link."
-    assert "own" in page.board["box"] and "What happened" not in page.text
+    assert "otherBatch" in page.board["box"] and "What happened" not in page.text
     assert "Rows 0 to 7 agree exactly" not in page.text
     page.press("reset")
     assert page.board["source"] == "" and "Rows 0 to 7 agree exactly" in page.text

@@ -65,8 +65,8 @@ def findings(recording: Recording, settings: Mapping[str, Any]) -> tuple[str, ..
     that were declared."""
     known = replace(Settings(), **declaration_of(settings).settings)
     steps = [step for step, _ in zip(recording.losses(), range(MOST_STEPS))]
-    said = turned(steps, known), unmoved(steps), anchored(steps)
-    return tuple(filter(None, said))
+    sentences = turned(steps, known), unmoved(steps), anchored(steps)
+    return tuple(filter(None, sentences))
 
 
 def turned(steps: list[dict[str, Any]], settings: Settings) -> str:

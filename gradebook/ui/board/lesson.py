@@ -52,9 +52,9 @@ def lesson(
     guess = progress.guesses.get(scenario.name) if guessed else Guess(SKIPPED)
     guess = None if covered else guess
     task: dict[str, Any] | None = None
-    if draft.own and not (covered and votes):
+    if draft.has_other_batch and not (covered and votes):
         shown = view(draft, kind=kind, covered=covered, places=())
-        asked = own_box(draft, shown, covered)
+        asked = other_batch_box(draft, shown, covered)
     else:
         shown = view(draft, kind=kind, covered=covered, places=places)
         asked = box(draft, guess)
@@ -69,11 +69,11 @@ def lesson(
     }
 
 
-OWN_CHOICES = ("A smaller number", "The same", "A larger number")
+OTHER_BATCH_CHOICES = ("A smaller number", "The same", "A larger number")
 """What the faulty engine may do to a row of a batch from elsewhere."""
 
 
-def own_box(
+def other_batch_box(
     draft: Draft[Scenario], shown: dict[str, Any], covered: bool
 ) -> dict[str, Any]:
     """The box of a batch that is not the case's own: a question about the selected row,
@@ -89,7 +89,7 @@ def own_box(
         "guess": None,
         "place": None,
     }
-    own_part: dict[str, Any] = {
+    other_batch: dict[str, Any] = {
         "source": minus(shown["source"]),
         "rule": minus(scenario.rule),
     }
@@ -99,24 +99,28 @@ def own_box(
             f"In this batch {place} gets {minus(pair(*values)[0])} in the correct"
             " engine. What does the faulty engine give it?"
         )
-        choices = _own_choices(values[0], shown)
-        return facts | {"question": question, "choices": choices, "own": own_part}
-    own_part["said"] = shown["summary"]
+        choices = _other_batch_choices(values[0], shown)
+        return facts | {
+            "question": question,
+            "choices": choices,
+            "otherBatch": other_batch,
+        }
+    other_batch["sentence"] = shown["summary"]
     guess = draft.page.guess
     if guess and not draft.moved and row == draft.base.row:
-        right = own_answer(values) == guess.choice
+        right = other_batch_answer(values) == guess.choice
         facts |= {"guess": guess.choice, "place": guess.place}
-        own_part |= {"right": right, "chosen": OWN_CHOICES[guess.choice]}
-    return facts | {"question": "", "choices": [], "own": own_part}
+        other_batch |= {"right": right, "choice": OTHER_BATCH_CHOICES[guess.choice]}
+    return facts | {"question": "", "choices": [], "otherBatch": other_batch}
 
 
-def own_answer(values: tuple[float, float]) -> int:
+def other_batch_answer(values: tuple[float, float]) -> int:
     """The number of the choice that is right."""
     correct, faulty = values
     return 1 if same(correct, faulty) else 2 * int(faulty > correct)
 
 
-def _own_choices(correct: float, shown: dict[str, Any]) -> list[dict[str, Any]]:
+def _other_batch_choices(correct: float, shown: dict[str, Any]) -> list[dict[str, Any]]:
     """A smaller number, the same, or a larger one, with their places on the axis."""
     reach = shown["panels"][shown["numbers"]]["reach"][0]
     near = 0.02 * reach
@@ -124,14 +128,16 @@ def _own_choices(correct: float, shown: dict[str, Any]) -> list[dict[str, Any]]:
     places = (correct - reach / 3, correct, correct + reach / 3)
     return [
         {"text": text, "place": place, "region": region}
-        for text, place, region in zip(OWN_CHOICES, places, regions)
+        for text, place, region in zip(OTHER_BATCH_CHOICES, places, regions)
     ]
 
 
 def choices_of(draft: Draft[Scenario], votes: bool) -> int:
     """How many choices the question has."""
-    is_own = draft.own and not votes
-    return len(OWN_CHOICES if is_own else draft.scenario.prediction.choices)
+    is_of_other_batch = draft.has_other_batch and not votes
+    return len(
+        OTHER_BATCH_CHOICES if is_of_other_batch else draft.scenario.prediction.choices
+    )
 
 
 def answered(
@@ -139,7 +145,7 @@ def answered(
 ) -> tuple[int, float | None]:
     """The answer to the case's question. What was said of a batch from elsewhere is
     kept with the batch, and the case's question is skipped."""
-    if not draft.own or votes:
+    if not draft.has_other_batch or votes:
         return choice, place
     if choice != SKIPPED:
         draft.page.guess = Guess(choice, place)
@@ -177,7 +183,7 @@ def box(draft: Draft[Scenario], guess: Guess | None) -> dict[str, Any]:
             "values": browser_numbers(map(settled, values)),
             "text": list(map(minus, pair(*values))),
             "right": choice == asked.answer,
-            "said": minus(sentence),
+            "sentence": minus(sentence),
             "why": minus(asked.why),
             "rule": minus(scenario.rule),
         },
@@ -250,7 +256,7 @@ def note_solved(draft: Draft[Scenario], progress: Progress) -> None:
     """Judges the challenge that is shown, and notes it if the batch solves it and its
     solution was not shown. While something is dragged or typed it waits."""
     name, tasks = draft.scenario.name, draft.scenario.challenges
-    if progress.covered(name) or not tasks or draft.own:
+    if progress.covered(name) or not tasks or draft.has_other_batch:
         return
     # From here on the challenge stays, also once it is solved.
     number = draft.page.challenge = chosen(draft, progress)

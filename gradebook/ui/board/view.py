@@ -82,7 +82,7 @@ def view(
         drawn = token_board.board(draft, covered, places or ())
     if covered:
         drawn["summary"] = f"Shown: {names[0]}. Hidden: {names[1]}."
-        if draft.edited and not draft.own:
+        if draft.edited and not draft.has_other_batch:
             drawn["summary"] += " The question is about the original batch."
     opened = state.opened
     refusals = [why for _, why in draft.refused.values()]

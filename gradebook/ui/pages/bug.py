@@ -53,10 +53,10 @@ def bug_page(name: str) -> None:
     lesson(draft)
     stage = st.container(key="stage")
     formulas = st.container() if covered else _story(draft)
-    was_own = draft.own
+    had_other_batch = draft.has_other_batch
     if not covered:
         report.opinion(scenario)
-    rest(draft, (covered, was_own), settings, stage, formulas)
+    rest(draft, (covered, had_other_batch), settings, stage, formulas)
     if not covered:
         _end(name, draft.origin.table)
 
@@ -88,10 +88,10 @@ def _story(draft: Draft[Scenario]) -> DeltaGenerator:
     where = "this case's batch" if scenario.variant else "the report's batch"
     title = f"### What happened in {where}\n\n"
     parts = [(title, scenario.story), ("", scenario.lesson)]
-    if draft.own:
+    if draft.has_other_batch:
         parts = [("### What the faulty engine does\n\n", scenario.mechanism)]
     for head, text in parts:
-        body = words.plain(text) if draft.own else words.pointed(text)
+        body = words.plain(text) if draft.has_other_batch else words.pointed(text)
         left.markdown(head + body, help=words.terms(text), unsafe_allow_html=True)
     with left:
         family.same_rule(scenario)
@@ -109,9 +109,9 @@ def rest(
     time; what edits do not change stands outside. After an Undo of a batch that came
     from elsewhere, which the page was `drawn` with, the whole page."""
     name, (settings, stage, formulas) = draft.scenario.bug, places
-    covered, was_own = drawn
+    covered, had_other_batch = drawn
     with turn(), draft.lock:
-        if draft.own != was_own:
+        if draft.has_other_batch != had_other_batch:
             st.rerun()
         is_open = False
         if not covered:
@@ -155,7 +155,13 @@ def _outside(draft: Draft[Scenario], progress: Progress) -> tuple[Any, ...]:
     open and from what the board brings: the formula, and the page's address."""
     name, page = draft.scenario.name, draft.page
     is_solved = bool(progress.solved.get(name))
-    return draft.own, progress.covered(name), is_solved, page.stage, page.opened
+    return (
+        draft.has_other_batch,
+        progress.covered(name),
+        is_solved,
+        page.stage,
+        page.opened,
+    )
 
 
 def _affected(scenario: Scenario) -> None:

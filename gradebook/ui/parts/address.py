@@ -175,7 +175,7 @@ def take(state: State, covered: bool) -> Draft:
     case = state.scenario
     keys.CASES.get()[scenarios.page_of(case)] = case.name
     draft = drafts.of(case)
-    if state != draft.state or (state.opened is None) == draft.own:
+    if state != draft.state or (state.opened is None) == draft.has_other_batch:
         draft.become(state)
         draft.page.guess = None
     if not covered:
@@ -204,7 +204,7 @@ def own_query(draft: Draft[Scenario], mark: str) -> dict[str, str]:
     page, code = scenarios.page_of(draft.scenario), encode(draft.state, covered=True)
     if code == encode(start(scenarios.case(page)), covered=True):
         return {}
-    query = code | ({BY: mark} if mark and not draft.own else {})
+    query = code | ({BY: mark} if mark and not draft.has_other_batch else {})
     return {} if excess(query) else query
 
 
@@ -217,10 +217,10 @@ def put(query: Mapping[str, str]) -> None:
     # is something to write: the page appears sooner.
     address, here = st.query_params.to_dict(), keys.ADDRESS.get()
     others = {name: address[name] for name in OTHERS if name in address}
-    came, due = query_string(address), query_string({**query, **others})
-    if came != due or "written" in here:
+    arrival, due = query_string(address), query_string({**query, **others})
+    if arrival != due or "written" in here:
         here["written"] = True
-        write(key="write-address", data=[{"came": came, "query": due}])
+        write(key="write-address", data=[{"arrival": arrival, "query": due}])
 
 
 def whole(query: Mapping[str, str]) -> str:

@@ -113,7 +113,7 @@ class Draft(draft.Draft[C]):
         return self._base[1] or self.original
 
     @property
-    def own(self) -> bool:
+    def has_other_batch(self) -> bool:
         """The batch came from elsewhere: what is said of the case's is not about it."""
         return self.state.opened is not None
 

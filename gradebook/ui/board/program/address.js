@@ -4,26 +4,26 @@
 /** @import { Component } from "./types.js" */
 
 /** @type {WeakMap<ShadowRoot, string>} */
-const written = new WeakMap(); // by the element that Streamlit gives
+const changes = new WeakMap(); // the last one, by the element that Streamlit gives
 
 /** @param {Component} component */
-export function draw({ data: [{ came, query }], parentElement }) {
-  const pair = `${came} ${query}`;
-  if (written.get(parentElement) === pair) return;
-  written.set(parentElement, pair);
+export function draw({ data: [{ arrival, query }], parentElement }) {
+  const change = `${arrival} ${query}`;
+  if (changes.get(parentElement) === change) return;
+  changes.set(parentElement, change);
   write(query);
 }
 
 /**
- * The parameters that are the page's own; the others stay as they are.
- * @param {string} own
- * @param {string[]} others  names of those that are not the page's own
+ * Writes the page's own parameters; those with other names stay as they are.
+ * @param {string} query
+ * @param {string[]} otherNames
  */
-export function writeOwn(own, others) {
-  const now = new URLSearchParams(location.search);
-  const due = new URLSearchParams(own);
-  for (const name of others) for (const value of now.getAll(name)) due.append(name, value);
-  if (`${now}` !== `${due}`) write(`${due}`);
+export function writePageParameters(query, otherNames) {
+  const before = new URLSearchParams(location.search);
+  const after = new URLSearchParams(query);
+  for (const name of otherNames) for (const value of before.getAll(name)) after.append(name, value);
+  if (`${before}` !== `${after}`) write(`${after}`);
 }
 
 /** @param {string} query */

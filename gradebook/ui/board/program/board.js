@@ -5,7 +5,7 @@
 // the board knows the board and the parts that it was given, and reaches for no
 // other.
 
-import { writeOwn } from "./address.js";
+import { writePageParameters } from "./address.js";
 import { Axis, parsed, short } from "./scale.js";
 import { Box } from "./box.js";
 import { ChallengeLine } from "./challenge.js";
@@ -212,7 +212,7 @@ export class Board {
   follow({ epoch, formula: text, address }) {
     if (text !== undefined) formula(epoch, text);
     // An answer may come after the reader went to another page.
-    if (address && location.pathname === this.pathname) writeOwn(...address);
+    if (address && location.pathname === this.pathname) writePageParameters(...address);
   }
 
   /** The row in question is in sight, beside the question or the verdict. */

@@ -13,7 +13,7 @@ import { signed } from "./scale.js";
 
 /** @import { Board } from "./board.js" */
 /** @import { Guess } from "./guess.js" */
-/** @import { Own, Question, Verdict } from "./types.js" */
+/** @import { OtherBatch, Question, Verdict } from "./types.js" */
 
 const LONG = [14, 20]; // letters of both numbers from which they are smaller, and small
 const MANY = 190; // letters from which a question is smaller
@@ -75,12 +75,12 @@ export class Box {
     if (!box) return;
     // A verdict scrolls in the sheet of a phone: by the keyboard too.
     set(this.inside, { tabindex: layout.narrow && !data.covered ? 0 : null });
-    const { question, label, skip, verdict, own } = box;
-    const now = [data.epoch, data.covered, question, label, skip, verdict, own];
-    if (!alike(this.drawn, now)) {
+    const { question, label, skip, verdict, otherBatch } = box;
+    const facts = [data.epoch, data.covered, question, label, skip, verdict, otherBatch];
+    if (!alike(this.drawn, facts)) {
       this.inside.replaceChildren(...this.parts(box));
       if (this.drawn) this.inside.scrollTop = 0;
-      this.drawn = now;
+      this.drawn = facts;
     }
     if (!data.covered) {
       this.follow(box);
@@ -97,15 +97,15 @@ export class Box {
 
   /** @param {Question} box */
   parts(box) {
-    if (this.board.data.covered) return this.question(box);
-    if (box.own) return this.ofOwn(box, box.own);
-    return box.verdict ? this.verdict(box, box.verdict) : [];
+    if (this.board.data.covered) return this.questionParts(box);
+    if (box.otherBatch) return this.otherBatchParts(box, box.otherBatch);
+    return box.verdict ? this.verdictParts(box, box.verdict) : [];
   }
 
   /** The line that the large numbers are about. */
   get line() {
     const { asked, selected, data } = this.board;
-    return asked < 0 || data.box?.own ? selected : asked;
+    return asked < 0 || data.box?.otherBatch ? selected : asked;
   }
 
   /**
@@ -142,15 +142,15 @@ export class Box {
   }
 
   /** @param {Question} box */
-  question(box) {
+  questionParts(box) {
     const { board } = this;
     const does = html("p", { class: "mechanism" }, ...prose(box.mechanism));
     const look = { class: ["question", box.question.length > MANY && "long"] };
     const title = html("h2", look, ...prose(box.question));
-    const asked = html("div", {}, does, title, this.hint);
+    const header = html("div", {}, does, title, this.hint);
     if (!box.label) {
       const texts = box.choices.map(({ text }) => html("li", {}, ...prose(text)));
-      return [asked, html("ul", { class: "read" }, ...texts)];
+      return [header, html("ul", { class: "read" }, ...texts)];
     }
     this.buttons = box.choices.map(({ text }, choice) =>
       button({ class: "choice" }, () => this.guess.choose(choice), ...prose(text)),
@@ -159,7 +159,7 @@ export class Box {
     const pass = () => board.answer({ choice: -1, place: null });
     const skip = button({ class: "link", text: box.skip ?? "Skip" }, pass);
     return [
-      asked,
+      header,
       html(
         "div",
         { class: "answers" },
@@ -170,10 +170,10 @@ export class Box {
   }
 
   /** @param {Question} box */
-  help({ label, choices, row, token, own }) {
+  help({ label, choices, row, token, otherBatch }) {
     const { edited, names } = this.board.data;
     const original = edited ? "The question is about the original batch. " : "";
-    const about = own ? `${own.source} ` : original;
+    const about = otherBatch ? `${otherBatch.source} ` : original;
     const where = typeof token === "number" ? `token ${token} of row ${row}` : `row ${row}`;
     const drag = !label
       ? "The learners vote, and you reveal."
@@ -189,7 +189,7 @@ export class Box {
    * @param {(Node | string)[]} sentence
    * @param {HTMLElement[]} story
    */
-  told(right, sentence, story) {
+  answerParts(right, sentence, story) {
     const mark = right === null ? "" : right ? "\u2713 " : "\u2715 ";
     const looks = right === null ? "skipped" : right ? "right" : "wrong";
     return [
@@ -212,26 +212,26 @@ export class Box {
    * @param {Question} box
    * @param {Verdict} verdict
    */
-  verdict(box, { right, said, why, rule }) {
-    return this.told(
+  verdictParts(box, { right, sentence, why, rule }) {
+    return this.answerParts(
       box.guess === null ? null : right,
-      [this.abouts[0], ...prose(`${this.placed(box)}${said}`)],
-      [html("p", {}, this.abouts[1], ...prose(why)), ruled(rule)],
+      [this.abouts[0], ...prose(`${this.guessSentence(box)}${sentence}`)],
+      [html("p", {}, this.abouts[1], ...prose(why)), rulePart(rule)],
     );
   }
 
   /**
    * Of a batch that is not the case's own.
    * @param {Question} box
-   * @param {Own} own
+   * @param {OtherBatch} otherBatch
    */
-  ofOwn(box, { source, rule, said, chosen, right }) {
+  otherBatchParts(box, { source, rule, sentence, choice, right }) {
     const back = button({ class: "link", text: BACK }, () => this.board.put({ do: "reset" }));
-    const guess = chosen ? `You said: ${chosen}. ` : "";
-    return this.told(right ?? null, prose(`${guess}${said ?? ""}`), [
+    const guess = choice ? `You said: ${choice}. ` : "";
+    return this.answerParts(right ?? null, prose(`${guess}${sentence ?? ""}`), [
       html("p", { class: "quiet source" }, ...prose(`${source} `), back),
       html("p", {}, ...prose(box.mechanism)),
-      ruled(rule),
+      rulePart(rule),
     ]);
   }
 
@@ -239,10 +239,10 @@ export class Box {
    * The guess in a sentence: what was chosen, or where the diamond was put.
    * @param {Question} box
    */
-  placed({ choices, guess, place }) {
+  guessSentence({ choices, guess, place }) {
     if (place === null) return "";
-    const chosen = guess === null ? undefined : choices[guess];
-    if (chosen?.place === place) return `You said: ${chosen.text}. `;
+    const choice = guess === null ? undefined : choices[guess];
+    if (choice?.place === place) return `You said: ${choice.text}. `;
     return `You put it ${this.guess.words(place).replace(/^(?!beyond)/, "at ")}. `;
   }
 
@@ -270,4 +270,4 @@ export class Box {
 }
 
 /** @param {string} rule */
-const ruled = (rule) => html("p", {}, html("b", { text: "The rule. " }), ...prose(rule));
+const rulePart = (rule) => html("p", {}, html("b", { text: "The rule. " }), ...prose(rule));

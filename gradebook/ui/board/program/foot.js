@@ -12,7 +12,7 @@ import { paste } from "./paste.js";
 /** @import { Lines } from "./lines.js" */
 /** @import { Column, Edit } from "./types.js" */
 
-const SAID = 4000; // ms
+const STATUS_SHOWN = 4000; // ms
 
 export class Foot {
   /**
@@ -23,7 +23,7 @@ export class Foot {
     this.board = board;
     this.lines = lines;
     this.summary = html("p", { class: "summary", "aria-live": "polite" });
-    this.said = html("span", { class: "said", role: "status" }); // what a button has done
+    this.status = html("span", { class: "status", role: "status" }); // what a button has done
     /** @type {number | undefined} */
     this.silence = undefined;
     this.notes = html("p", { class: "notes", role: "alert", hidden: true });
@@ -54,7 +54,7 @@ export class Foot {
       this.tool("Redo", "Ctrl+Shift+Z", () => board.put({ do: "redo" })),
       this.tool("Reset", "Back to the original batch", () => board.put({ do: "reset" })),
       this.menu(),
-      this.said,
+      this.status,
     );
     this.history.addEventListener("input", () =>
       board.put({ do: "go", at: Number(this.history.value), gesture: 0 }),
@@ -111,7 +111,7 @@ export class Foot {
     document.addEventListener("pointerdown", (event) => {
       const path = event.composedPath();
       if (!path.includes(menu)) menu.open = false;
-      if (!path.includes(this.said)) this.said.replaceChildren();
+      if (!path.includes(this.status)) this.status.replaceChildren();
     });
     menu.addEventListener("keydown", ({ key }) => {
       if (key !== "Escape") return;
@@ -130,8 +130,8 @@ export class Foot {
     clearTimeout(this.silence);
     const save = () => saveRows(this.board.data);
     const file = button({ class: "tool", text: "Save rows as CSV" }, save);
-    this.said.replaceChildren(words, ...(offers ? [file] : []));
-    if (!offers) this.silence = setTimeout(() => this.said.replaceChildren(), SAID);
+    this.status.replaceChildren(words, ...(offers ? [file] : []));
+    if (!offers) this.silence = setTimeout(() => this.status.replaceChildren(), STATUS_SHOWN);
   }
 
   render() {
@@ -144,7 +144,7 @@ export class Foot {
     const notes = [...data.notes, data.overflow].filter(Boolean).join(" ");
     set(this.notes, { text: notes, hidden: !notes });
     this.asksForGroupSize(data.regrouped ?? null);
-    const source = data.box?.own ? "" : data.source;
+    const source = data.box?.otherBatch ? "" : data.source;
     set(this.source, { text: source, hidden: !source });
     this.selected();
     const [at, count] = data.history;

@@ -65,12 +65,13 @@ export class Guess {
     /** @param {[number | null, number | null]} region */
     const inside = ([low, high]) => value >= (low ?? -Infinity) && value <= (high ?? Infinity);
     const at = this.axis.at(value);
-    const far = this.choices.map(({ place }) =>
+    const distances = this.choices.map(({ place }) =>
       place === null ? Infinity : Math.abs(this.axis.at(place) - at),
     );
-    const held = this.choices.findIndex(({ region }) => region && inside(region));
+    const byRegion = this.choices.findIndex(({ region }) => region && inside(region));
     this.place = value;
-    this.choice = held >= 0 ? held : far.indexOf(Math.min(...far));
+    const byDistance = distances.indexOf(Math.min(...distances));
+    this.choice = byRegion >= 0 ? byRegion : byDistance;
     this.board.render(0);
   }
 
@@ -131,33 +132,33 @@ export class Guess {
   render() {
     const { data, layout, shown, asked } = this.board;
     const { box } = data;
-    const asks = Boolean(box?.label && data.covered && hasPlace(box.choices[0]));
+    const isAsked = Boolean(box?.label && data.covered && hasPlace(box.choices[0]));
     // What was said of the report's batch is not about an edited one.
-    const edited = data.edited && !box?.own;
-    const known = Boolean(box && !data.covered && box.place !== null && !edited);
-    const here = (asks || known) && asked >= shown[0] && asked < shown[1];
+    const isEdited = data.edited && !box?.otherBatch;
+    const isAnswered = Boolean(box && !data.covered && box.place !== null && !isEdited);
+    const isInView = (isAsked || isAnswered) && asked >= shown[0] && asked < shown[1];
     set(this.layer, {
-      class: `guess${known ? " known" : ""}`,
-      visibility: here ? null : "hidden",
+      class: `guess${isAnswered ? " known" : ""}`,
+      visibility: isInView ? null : "hidden",
     });
-    this.holder.hidden = this.hand.hidden = !asks || !here;
-    if (!here || !box) return;
-    const value = known ? (box.place ?? 0) : this.value;
+    this.holder.hidden = this.hand.hidden = !isAsked || !isInView;
+    if (!isInView || !box) return;
+    const value = isAnswered ? (box.place ?? 0) : this.value;
     const at = this.axis.at(value);
     const y = (asked + 0.5) * layout.line;
     const blue = this.axis.at(this.correct);
-    const words = known ? "you" : this.place === null ? "" : this.words(value);
+    const words = isAnswered ? "you" : this.place === null ? "" : this.words(value);
     set(this.mark, { transform: `translate(${at} ${y})` });
-    set(this.arrows, { visibility: asks && this.place === null ? null : "hidden" });
-    set(this.line, { d: asks && Math.abs(at - blue) > 14 ? `M${at},${y} H${blue}` : "" });
-    const side = this.side(at, 15 + 8 * words.length, known);
+    set(this.arrows, { visibility: isAsked && this.place === null ? null : "hidden" });
+    set(this.line, { d: isAsked && Math.abs(at - blue) > 14 ? `M${at},${y} H${blue}` : "" });
+    const side = this.side(at, 15 + 8 * words.length, isAnswered);
     set(this.text, {
       x: at + 15 * side,
       y: y + (side ? 4 : asked ? -12 : 20),
       "text-anchor": ["end", "middle", "start"][side + 1],
       text: words,
     });
-    if (!asks) return;
+    if (!isAsked) return;
     this.hand.style.transform = `translate(${at}px, ${y}px)`;
     const token = box.token === null || box.token === undefined ? "" : `, token ${box.token}`;
     set(this.hand, {
@@ -173,10 +174,10 @@ export class Guess {
    * The side of the diamond on which words of this length stand on no mark: 1 is right,
    * -1 is left; 0 is above or below it, where no side has room.
    * @param {number} at
-   * @param {number} long
-   * @param {boolean} known
+   * @param {number} length
+   * @param {boolean} isAnswered
    */
-  side(at, long, known) {
+  side(at, length, isAnswered) {
     const { data, layout, asked } = this.board;
     const marks = data.panels[data.numbers].engines.map((side) => this.axis.at(side[asked] ?? 0));
     const [before, after] = layout.narrow ? [0, 0] : [64, 40]; // beside the axis
@@ -186,8 +187,8 @@ export class Guess {
     /** @param {number} side */
     const room = (side) =>
       Math.min(edge(side), ...marks.map((x) => (x - at) * side).filter((far) => far > 8));
-    const open = known ? 0 : Math.sign(edge(1) - edge(-1));
-    return [1, -1].find((side) => room(side) >= long) ?? open;
+    const roomier = isAnswered ? 0 : Math.sign(edge(1) - edge(-1));
+    return [1, -1].find((side) => room(side) >= length) ?? roomier;
   }
 
   /** @param {number} value */

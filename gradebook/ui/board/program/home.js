@@ -51,7 +51,7 @@ class Home {
     this.heads = [html("div", { class: "result-head" }), html("div", { class: "result-head" })];
     const place = html("div");
     this.consequence = new Consequence(data.right);
-    const left = html("div", {}, this.heads[0], place, made(data.note));
+    const left = html("div", {}, this.heads[0], place, provenance(data.note));
     const right = html("div", {}, this.heads[1], this.consequence.element);
     root.replaceChildren(html("div", { class: "board home" }, scene(data.scene), left, right));
     this.board = new Board(root, { ask: (message) => this.ask(message) }, place);
@@ -103,7 +103,7 @@ const scene = ({ title, story, task, method }) =>
   );
 
 /** @param {string} note */
-const made = (note) =>
+const provenance = (note) =>
   html(
     "details",
     {},

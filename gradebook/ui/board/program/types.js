@@ -65,15 +65,15 @@
  * @property {[Value, Value]} values
  * @property {[string, string]} text
  * @property {boolean} right
- * @property {string} said
+ * @property {string} sentence
  * @property {string} why
  * @property {string} rule
  *
- * @typedef {object} Own  about a batch that is not the case's own
+ * @typedef {object} OtherBatch  about a batch that is not the case's own
  * @property {string} source  where it came from
  * @property {string} rule
- * @property {string} [said]  what the engines do to it; after the answer
- * @property {string} [chosen]  what the reader said of it
+ * @property {string} [sentence]  what the engines do to it; after the answer
+ * @property {string} [choice]  the reader's answer
  * @property {boolean} [right]
  *
  * @typedef {object} Question  the box
@@ -89,7 +89,7 @@
  * @property {number | null} guess
  * @property {Value} place
  * @property {Verdict} [verdict]
- * @property {Own} [own]
+ * @property {OtherBatch} [otherBatch]
  *
  * @typedef {object} Challenge
  * @property {number} at
@@ -134,7 +134,7 @@
  * @property {number} version
  * @property {boolean} [behind]  the rest of the page has to be drawn
  * @property {string} [formula]  of the row or token that is selected, as HTML
- * @property {[own: string, others: string[]]} [address]  the page's own parameters, and
+ * @property {[query: string, otherNames: string[]]} [address]  the page's own parameters, and
  *   names of those that are not
  * @property {number} row
  * @property {[number, number]} history
