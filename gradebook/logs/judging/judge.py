@@ -1,15 +1,16 @@
 """Judge: names the computation of the logged advantages, for all steps and each.
 
 evidence = gather(ruler, declaration)    computations and bugs, by steps
-judgement = decide(evidence)             pure
-framed(judgement)                        one row per step
+judgement = decide(evidence)             on the log; pure
+of_steps = by_step(judgement)            on each step alone; pure
+framed(judgement, of_steps)              one row per step
 """
 
 from __future__ import annotations
 
 from gradebook.core.lazy_pandas import pd
 from gradebook.logs.judging import gather
-from gradebook.logs.judging.decide import Judgement, decide, everything_open
+from gradebook.logs.judging.decide import Judgement, by_step, decide, everything_open
 from gradebook.logs.judging.declaration import Declaration
 from gradebook.logs.judging.fit import Ruler
 from gradebook.logs.judging.frame import framed
@@ -20,10 +21,12 @@ def judge(
 ) -> Judgement:
     """The verdict on a log's steps, as a whole and step by step. `tick` is called
     often."""
-    return framed(decide(gather.gather(ruler, declaration, tick)))
+    judgement = decide(gather.gather(ruler, declaration, tick))
+    return framed(judgement, by_step(judgement))
 
 
 def each_step(ruler: Ruler, declaration: Declaration) -> pd.DataFrame:
     """`gradebook.check`: each step judged by its own rows."""
     evidence = gather.gather_by_step(ruler, declaration)
-    return framed(everything_open(evidence)).frame
+    judgement = everything_open(evidence)
+    return framed(judgement, by_step(judgement)).frame
