@@ -140,8 +140,8 @@ class Scenario(Tracked, Case):
         main = load(bug)
         from_main = {key: getattr(main, key) for key in FROM_MAIN}
         # An empty text in a file is an error; a bug may break no named rule.
-        given = {key: value for key, value in from_main.items() if value != ""}
-        return given | document
+        inherited = {key: value for key, value in from_main.items() if value != ""}
+        return inherited | document
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -279,8 +279,8 @@ def _functions(
         return ()
     found = []
     for name, column in zip(names, rewards.T):
-        given = counts & np.isfinite(column)
-        low, high = _ends(column, group, given, len(flat))
+        has_reward = counts & np.isfinite(column)
+        low, high = _ends(column, group, has_reward, len(flat))
         varies = high - low > DUST * np.maximum(1.0, np.abs(high))
         teach = several & ~flat
         found.append(

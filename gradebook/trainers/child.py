@@ -110,13 +110,13 @@ def answer_of(
 ) -> Answer:
     """What it gives for a copy of its arguments. Never raises."""
     arguments, process = inputs.arguments(rewards, lengths), os.getpid()
-    given = copy.deepcopy(arguments)
+    copies = copy.deepcopy(arguments)
     try:
         with redirect_stdout(sys.stderr):  # standard output is the probe's
-            groups = function(*given)
+            groups = function(*copies)
         if os.getpid() != process:  # the function forked, and this is the copy
             os._exit(0)
-        if given != arguments:
+        if copies != arguments:
             raise Unusable("changed its argument")
         return Answer(rewards, checked(rewards, groups), lengths=lengths)
     except Unusable as error:

@@ -259,8 +259,8 @@ def asked_once(function: Ask, lengths: bool) -> Call:
     place, if `lengths` and none are given."""
     kept: dict[str, Answer] = {}
 
-    def call(rewards: Rewards, given: Lengths | None = None) -> Answer:
-        tokens = (given or lengths_of(rewards)) if lengths else None
+    def call(rewards: Rewards, of_rows: Lengths | None = None) -> Answer:
+        tokens = (of_rows or lengths_of(rewards)) if lengths else None
         key = json.dumps([rewards, tokens])
         if key not in kept:
             kept[key] = function(rewards, tokens)
@@ -337,8 +337,8 @@ def laws_of(
             if broken.change:
                 least = law_check.groups_of(broken.change.step)
             link = sandbox(least, settings, bug)
-            given = _of_groups(call(least))
-            shown[law] = Shown(least, given, broken.sentence, link)
+            advantages = _of_groups(call(least))
+            shown[law] = Shown(least, advantages, broken.sentence, link)
     return laws, shown
 
 

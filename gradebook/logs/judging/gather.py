@@ -101,47 +101,47 @@ def gather(ruler: Ruler, declaration: Declaration, tick: Tick = untold) -> Evide
     ):
         return Evidence(ruler, declaration)
     fits = Fits(ruler, tick)
-    found = _computations(fits, declaration)
-    telling, usable = found.telling, ~ruler.steps.quiet
-    fitting = found.fitting(telling, WRITTEN)
+    evidence = _computations(fits, declaration)
+    telling, usable = evidence.telling, ~ruler.steps.quiet
+    fitting = evidence.fitting(telling, WRITTEN)
     if not fitting and not LIMITS.isdisjoint(declaration.settings):
-        found = _once_more(fits, found)
-        fitting = found.fitting(telling, WRITTEN)
-    found = _with_distance(found, fitting)
-    if fitting or found.is_all_zero:
+        evidence = _once_more(fits, evidence)
+        fitting = evidence.fitting(telling, WRITTEN)
+    evidence = _with_distance(evidence, fitting)
+    if fitting or evidence.is_all_zero:
         suspects = _bugs_beside(fits, declaration, usable, fitting)
-        found = _with_suspects(fits, found, suspects)
+        evidence = _with_suspects(fits, evidence, suspects)
         if fitting and fitting[0].view.all_rows and not _may_vote(declaration):
-            found = _with_voters(found, fitting)
-        return replace(found, copies=_voting_copies(fits, fitting))
-    left = unexplained(found)
+            evidence = _with_voters(evidence, fitting)
+        return replace(evidence, copies=_voting_copies(fits, fitting))
+    left = unexplained(evidence)
     suspects = _bugs(fits, declaration, left if left.any() else usable)
     suspects |= _lost_digits(fits, declaration, telling)
-    found = _with_suspects(fits, found, suspects, _change(fits, found))
-    if _is_explained(found):
-        return found
+    evidence = _with_suspects(fits, evidence, suspects, _change(fits, evidence))
+    if _is_explained(evidence):
+        return evidence
     if rest := left_over(ruler):
-        return replace(found, left_over=rest)
-    return replace(found, near=_nearest(fits, found))
+        return replace(evidence, left_over=rest)
+    return replace(evidence, near=_nearest(fits, evidence))
 
 
 def gather_by_step(ruler: Ruler, declaration: Declaration) -> Evidence:
     """The evidence for a verdict on each step by its own rows."""
     fits = Fits(ruler)
-    found = _computations(fits, declaration)
-    left, usable = unexplained(found), ~ruler.steps.quiet
-    likely = most_fitting(found)
-    found = _with_distance(found, likely)
+    evidence = _computations(fits, declaration)
+    left, usable = unexplained(evidence), ~ruler.steps.quiet
+    likely = most_fitting(evidence)
+    evidence = _with_distance(evidence, likely)
     suspects = _bugs_beside(fits, declaration, usable & ~left, likely)
     suspects |= _bugs(fits, declaration, left)
     if left.any():
-        suspects |= _lost_digits(fits, declaration, found.telling)
-    return _with_suspects(fits, found, suspects)
+        suspects |= _lost_digits(fits, declaration, evidence.telling)
+    return _with_suspects(fits, evidence, suspects)
 
 
 def _with_suspects(
     fits: Fits,
-    found: Evidence,
+    evidence: Evidence,
     suspects: Mapping[Suspect, Fit],
     change: Change | None = None,
 ) -> Evidence:
@@ -151,7 +151,7 @@ def _with_suspects(
     few_digits = Rounding.as_type("bfloat16")
     coarse = replace(ruler, advantage=ruler.advantage.then(few_digits))
     return replace(
-        found,
+        evidence,
         suspects=suspects,
         twins={each: fits.of(each.correct) for each in every_one},
         beyond={each: numbers.beyond(ruler, each.correct) for each in every_one},
@@ -161,7 +161,7 @@ def _with_suspects(
             if each.is_proved_by_numbers
         },
         cells={
-            each: numbers.cut_groups(found.steps, each)
+            each: numbers.cut_groups(evidence.steps, each)
             for each in every_one
             if each.cuts_by_place
         },
@@ -169,36 +169,36 @@ def _with_suspects(
     )
 
 
-def _once_more(fits: Fits, found: Evidence) -> Evidence:
+def _once_more(fits: Fits, evidence: Evidence) -> Evidence:
     """The evidence, also of computations that the declaration rules out by which rows
     it counts, or by a clip."""
-    declaration = found.declaration
+    declaration = evidence.declaration
     rest = {k: v for k, v in declaration.settings.items() if k not in LIMITS}
     wider = replace(declaration, settings=rest)
     more = _computations(fits, wider).computations
-    return replace(found, computations={**more, **found.computations})
+    return replace(evidence, computations={**more, **evidence.computations})
 
 
-def _with_distance(found: Evidence, fitting: Sequence[Computation]) -> Evidence:
+def _with_distance(evidence: Evidence, fitting: Sequence[Computation]) -> Evidence:
     """The evidence with the distance of what was declared, unless that fits."""
-    declaration = found.declaration
+    declaration = evidence.declaration
     if not declaration.decides and not declaration.counts:
-        return found
-    usable = ~found.steps.quiet
-    good = [found.computations[c].good for c in fitting if declaration.allows(c)]
+        return evidence
+    usable = ~evidence.steps.quiet
+    good = [evidence.computations[c].good for c in fitting if declaration.allows(c)]
     if np.any([~usable, *good], axis=0).all():
-        return found
-    chosen = some_steps(found.steps, usable)
-    part = found.ruler.of_steps(chosen)
+        return evidence
+    chosen = some_steps(evidence.steps, usable)
+    part = evidence.ruler.of_steps(chosen)
     nearest = np.full(part.steps.step_count, np.inf)
     for runs in views(part.steps, declaration):
         for family in space.families(runs, declaration.settings.get("eps")):
             for c in filter(declaration.allows, family):
                 nearest = np.fmin(nearest, part.beyond(runs.compute(c)))
     # A step that was not sampled is as far as the furthest one that was.
-    beyond = np.full(found.steps.step_count, nearest.max())
+    beyond = np.full(evidence.steps.step_count, nearest.max())
     beyond[chosen] = nearest
-    return replace(found, declared_beyond=beyond)
+    return replace(evidence, declared_beyond=beyond)
 
 
 def _may_vote(declaration: Declaration) -> bool:
@@ -206,27 +206,27 @@ def _may_vote(declaration: Declaration) -> bool:
     return declaration.settings.get("mask_no_eos") is False
 
 
-def _with_voters(found: Evidence, fitting: Sequence[Computation]) -> Evidence:
+def _with_voters(evidence: Evidence, fitting: Sequence[Computation]) -> Evidence:
     """The evidence with the bugs by which rows vote that should not, where these rows
     have an advantage of their own, which is not looked at."""
-    steps = found.steps
+    steps = evidence.steps
     counted = Runs(steps).counted.numpy()
-    fits = Fits(replace(found.ruler, ignored=~counted))
+    fits = Fits(replace(evidence.ruler, ignored=~counted))
     suspects = {
         suspect: fit
         for suspect, fit in _bugs_beside(
-            fits, found.declaration, ~steps.quiet, fitting
+            fits, evidence.declaration, ~steps.quiet, fitting
         ).items()
         if suspect.decides_votes
     }
-    voters = _with_suspects(fits, found, suspects)
+    voters = _with_suspects(fits, evidence, suspects)
     return replace(
-        found,
-        suspects={**found.suspects, **suspects},
-        twins={**found.twins, **voters.twins},
-        beyond={**found.beyond, **voters.beyond},
-        cells={**found.cells, **voters.cells},
-        coarse={**found.coarse, **voters.coarse},
+        evidence,
+        suspects={**evidence.suspects, **suspects},
+        twins={**evidence.twins, **voters.twins},
+        beyond={**evidence.beyond, **voters.beyond},
+        cells={**evidence.cells, **voters.cells},
+        coarse={**evidence.coarse, **voters.coarse},
     )
 
 
@@ -245,18 +245,18 @@ def _voting_copies(fits: Fits, fitting: Sequence[Computation]) -> int:
     return 0 if without.good.all() else int(is_copy.sum())
 
 
-def _is_explained(found: Evidence) -> bool:
+def _is_explained(evidence: Evidence) -> bool:
     """Something fits all steps, if only within the rounding of the rewards."""
-    telling = found.telling
-    if found.change is not None or found.fitting(telling, REWARDS):
+    telling = evidence.telling
+    if evidence.change is not None or evidence.fitting(telling, REWARDS):
         return True
-    return any(found.explains(suspect, telling) for suspect in found.suspects)
+    return any(evidence.explains(suspect, telling) for suspect in evidence.suspects)
 
 
-def _change(fits: Fits, found: Evidence) -> Change | None:
+def _change(fits: Fits, evidence: Evidence) -> Change | None:
     """The one change that explains the run; None if one change does not."""
-    at = found.telling
-    good = {c: f.good[at] for c, f in found.computations.items()}
+    at = evidence.telling
+    good = {c: f.good[at] for c, f in evidence.computations.items()}
     runs_on = {c: int(np.argmin(np.append(g, False))) for c, g in good.items()}
     first = min(good, key=lambda c: (-runs_on[c], plainness(c)), default=None)
     if first is None or not 0 < runs_on[first] < len(at):
@@ -266,21 +266,23 @@ def _change(fits: Fits, found: Evidence) -> Change | None:
     second = min(rest, key=plainness, default=None)
     if second is None:
         return None
-    usable = ~found.steps.quiet
-    beside = _bugs_beside(fits, found.declaration, usable, (first, second))
+    usable = ~evidence.steps.quiet
+    beside = _bugs_beside(fits, evidence.declaration, usable, (first, second))
     return Change(int(at[cut]), first, second, beside)
 
 
-def _nearest(fits: Fits, found: Evidence) -> NearMiss | None:
+def _nearest(fits: Fits, evidence: Evidence) -> NearMiss | None:
     """What comes nearest to a log that nothing fits."""
     ruler = fits.ruler
     turned = replace(ruler.steps, advantage=-ruler.steps.advantage)
-    of_turned = search(replace(ruler, steps=turned), found.declaration)
+    of_turned = search(replace(ruler, steps=turned), evidence.declaration)
     if fitting := of_turned.fitting(~turned.quiet, WRITTEN):
         return NearMiss(fitting[0], is_turned=True)
-    if found.nearest is None:
+    if evidence.nearest is None:
         return None
-    return near_miss(ruler, found.nearest, numbers.compute(ruler.steps, found.nearest))
+    return near_miss(
+        ruler, evidence.nearest, numbers.compute(ruler.steps, evidence.nearest)
+    )
 
 
 # Computations
@@ -296,7 +298,7 @@ def search(
 def _computations(fits: Fits, declaration: Declaration, only: Only = every) -> Evidence:
     """The computations that fit some step, with their fit on every step."""
     ruler = fits.ruler
-    found = Evidence(ruler, declaration)
+    evidence = Evidence(ruler, declaration)
     left = ~ruler.steps.quiet
     best_share = -1.0  # a computation that fits no row is nearer than none
     for _ in range(ROUNDS):
@@ -308,15 +310,15 @@ def _computations(fits: Fits, declaration: Declaration, only: Only = every) -> E
         if part is ruler:
             fits.known.update([*sample.fits.items()])
         some = {c: fits.of(c) for c in sample.best(kept_all=part is ruler)}
-        nearest = found.nearest
+        nearest = evidence.nearest
         if sample.share > best_share:
             nearest, best_share = sample.nearest, sample.share
-        computations = {**found.computations, **some}
-        found = replace(found, computations=computations, nearest=nearest)
-        left &= found.level() > WRITTEN
+        computations = {**evidence.computations, **some}
+        evidence = replace(evidence, computations=computations, nearest=nearest)
+        left &= evidence.level() > WRITTEN
         if left.sum() == before or part.steps.step_count == before:
             break
-    return found
+    return evidence
 
 
 @dataclass(eq=False)
@@ -535,13 +537,13 @@ def _until_found(
 ) -> Generator[Suspect, None, set[str]]:
     """Suspects, those of each bug until one fits every step. Returns the bugs of which
     one does."""
-    found = set[str]()
+    bugs = set[str]()
     for each in few:
-        if each.bug not in found:
+        if each.bug not in bugs:
             yield each
             if tried[each].good.all():
-                found.add(each.bug)
-    return found
+                bugs.add(each.bug)
+    return bugs
 
 
 def _with_details(
@@ -571,14 +573,14 @@ def _lost_digits(
     steps = fits.ruler.steps
     columns = {n: getattr(steps, n) for n in ("prompt", "reward", "advantage")}
     log = pd.DataFrame(columns, copy=False)
-    found: dict[Suspect, Fit] = {}
+    suspects: dict[Suspect, Fit] = {}
     for record in map(bug, BUGS):
         if record.unexplained is None or record.evidence is None:
             continue
         rows = record.unexplained(log)
         if rows.any() and not rows.all():
-            found |= _lost_by(record, log, rows, fits, declaration, at)
-    return found
+            suspects |= _lost_by(record, log, rows, fits, declaration, at)
+    return suspects
 
 
 def _lost_by(

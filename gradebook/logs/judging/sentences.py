@@ -64,14 +64,14 @@ class Confirm:
     role      what the log's column was taken for
     named     the log's name for it
     counting  the column decides which rows count
-    made      the log has no such column: Gradebook made it from empty rewards
+    is_from_rewards  the log has no such column: Gradebook made it from empty rewards
     """
 
     column: str
     role: str
     named: str
     counting: bool
-    made: bool = False
+    is_from_rewards: bool = False
 
     @property
     def declared(self) -> str:
@@ -81,7 +81,7 @@ class Confirm:
     @property
     def options(self) -> str:
         """The options of the command line that confirm it."""
-        column = "" if self.made else f"--column {self.role}={self.named}"
+        column = "" if self.is_from_rewards else f"--column {self.role}={self.named}"
         declared = f"--declared {self.declared}" if self.counting else ""
         return f"{column} {declared}".strip()
 
@@ -338,7 +338,7 @@ def _means(column: str, columns: Columns, counting: bool = False) -> str:
 
 def _confirm(column: str, columns: Columns, counting: bool) -> Confirm:
     role, named = named_as(column, columns, counting)
-    return Confirm(column, role, named, counting, made=role not in columns)
+    return Confirm(column, role, named, counting, is_from_rewards=role not in columns)
 
 
 def named_as(column: str, columns: Columns, counting: bool) -> tuple[str, str]:
