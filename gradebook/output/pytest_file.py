@@ -61,8 +61,9 @@ def pytest_file(state: State, link: str) -> str:
 def _rule(state: State, main: Scenario) -> str:
     """The rule of the state's case, if it is one of this bug, else of its main case."""
     case = state.scenario
-    is_of_bug = isinstance(case, Scenario) and case.bug == main.bug
-    return case.rule if is_of_bug else main.rule
+    if isinstance(case, Scenario) and case.bug == main.bug:
+        return case.rule
+    return main.rule
 
 
 def _kind(record: Bug) -> str:

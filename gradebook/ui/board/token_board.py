@@ -254,7 +254,8 @@ def _panel(
     if pushes:
         values = [_results(side, lines, typed) for side in pushes]
     came = [_results(side, lines, typed) for side in before or ()][:count]
-    pairs = list(zip(*values))
+    correct, faulty = values
+    pairs = list(zip(correct, faulty))
     title, about = ("advantage", "") if both.batch.logp is None else ("push", PUSH)
     panel: dict[str, Any] = {
         "title": title,
@@ -283,7 +284,7 @@ def _results(side: Tensor, lines: Sequence[Line], typed: Table) -> list[float]:
     ]
 
 
-def _texts(pairs: Sequence[tuple[float, ...]], count: int) -> list[list[str]]:
+def _texts(pairs: Sequence[tuple[float, float]], count: int) -> list[list[str]]:
     """The first `count` engines' numbers on each line as text, by engine."""
     texts = [
         pair(*two)[:count] if all(map(math.isfinite, two)) else (NO_NUMBER,) * count
