@@ -144,12 +144,13 @@ def weight(batch: Batch, learns: Tensor) -> Tensor:
     dapo uses the mean length of the generation's rows, not of the
     step's: how a generation is cut into steps must not change a weight.
     """
-    if batch.settings.loss != "dapo":
-        return token_weight(batch, learns, batch.step_index)
-    generation = by_group(batch.generation_index, all_rows(batch))
-    step = by_step(batch, all_rows(batch))
-    share = step.at_rows(step.n).double() / generation.at_rows(generation.n)
-    return token_weight(batch, learns, batch.generation_index) / share
+    generation, step = batch.generation_index, batch.step_index
+    if batch.settings.loss != "dapo" or generation.equal(step):
+        return token_weight(batch, learns, step)
+    generations = by_group(generation, all_rows(batch))
+    steps = by_group(step, all_rows(batch))
+    share = steps.at_rows(steps.n).double() / generations.at_rows(generations.n)
+    return token_weight(batch, learns, generation) / share
 
 
 def token_weight(batch: Batch, learns: Tensor, of: Tensor) -> Tensor:
