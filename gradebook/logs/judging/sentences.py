@@ -448,10 +448,10 @@ LEFT_OVER = {
     " other rows have advantage 0.",
     left_over.CLAMP: "{rows:,} rows are at a bound of ±{number:.6g} that {title} would"
     " pass, and {title} fits all other rows: the advantages are clamped.",
-    left_over.FLOOR: "{title} fits all rows of prompts with a deviation of {number:.6g}"
-    " or more. {rows:,} rows with a smaller deviation are divided by {number:.6g}.",
+    left_over.FLOOR: "{title} fits all other rows. The {rows:,} rows of prompts with the"
+    " smallest deviations are divided by {number:.6g} instead of their deviation.",
     left_over.ZEROED: "{title} fits all rows of prompts with a deviation of"
-    " {number:.6g} or more. {rows:,} rows with a smaller one have advantage 0.",
+    " {number:.6g} or more. {rows:,} rows with a smaller deviation have advantage 0.",
     left_over.LENGTH: "{title} fits every row if each token of the length changes the"
     " reward by {number:.6g}: the reward that was normalized follows the length.",
     left_over.LONGER: "The difference from {title} follows the length: within a prompt"
