@@ -448,8 +448,8 @@ LEFT_OVER = {
     " other rows have advantage 0.",
     left_over.CLAMP: "{rows:,} rows are at a bound of ±{number:.6g} that {title} would"
     " pass, and {title} fits all other rows: the advantages are clamped.",
-    left_over.FLOOR: "{title} fits all other rows. The {rows:,} rows of prompts with the"
-    " smallest deviations are divided by {number:.6g} instead of their deviation.",
+    left_over.FLOOR: "{title} fits all other rows. The {rows:,} rows of prompts with"
+    " the smallest deviations are divided by {number:.6g} instead of their deviation.",
     left_over.ZEROED: "{title} fits all rows of prompts with a deviation of"
     " {number:.6g} or more. {rows:,} rows with a smaller deviation have advantage 0.",
     left_over.LENGTH: "{title} fits every row if each token of the length changes the"
