@@ -241,6 +241,7 @@ class Database:
         self._engine: sql.Engine | None = None
         self._is_open = self.is_away = False
         self._ended, self._trying = threading.Event(), 0
+        self._retry: threading.Thread | None = None
         # Transactions that are under way, and when each began; when the last one that
         # succeeded ended; raw connections.
         self._begun: dict[object, float] = {}
@@ -283,6 +284,9 @@ class Database:
     def close(self) -> None:
         """Ends the threads and the connections."""
         self._ended.set()
+        if self._retry is not None:
+            # A connection that the thread holds would not be closed with the others.
+            self._retry.join(2 * PATIENCE)
         if self._engine is not None:
             self._engine.dispose()
 
@@ -318,7 +322,9 @@ class Database:
                 return
             self.is_away, self._is_open = True, False
         LOG.warning("The rooms' database is away: %s", getattr(error, "orig", error))
-        threading.Thread(target=self._try_again, daemon=True).start()
+        retry = threading.Thread(target=self._try_again, daemon=True)
+        retry.start()
+        self._retry = retry
 
     def _try_again(self) -> None:
         self._trying = threading.get_ident()

@@ -162,6 +162,24 @@ def test_who_waits_for_the_connection_of_a_locked_database_is_not_held_up(file, 
     assert len(away) == 40 and len(begun) < 10
 
 
+def test_closing_leaves_no_connection_to_a_try_that_is_under_way(file, rooms):
+    rooms.open("lead")
+    engine, connected = rooms.database.engine, set()
+    event.listen(engine, "connect", lambda made, _: connected.add(id(made)))
+    event.listen(engine, "close", lambda closed, _: connected.discard(id(closed)))
+    with closing(sqlite3.connect(file, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(Away):
+            rooms.open("another")
+        until = time.monotonic() + 60
+        while not connected:
+            assert time.monotonic() < until
+            threading.Event().wait(0.001)
+        rooms.database.close()
+        assert not connected
+        other.execute("ROLLBACK")
+
+
 def test_a_full_disk_stops_votes_and_keeps_what_was_written(file, rooms):
     code = rooms.open("lead")
     rooms.join(code, "a", Q)
