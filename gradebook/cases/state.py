@@ -86,4 +86,6 @@ def message_of(error: GradebookError) -> str:
     if not error.expected:
         return str(error)
     row = "" if error.row is None else f", row {error.row}"
-    return f"{title(error.key)}{row}: {error.at(key='', row=None)}"
+    token = "" if error.token is None else f", token {error.token}"
+    rest = error.at(key="", row=None, token=None)
+    return f"{title(error.key)}{row}{token}: {rest}"

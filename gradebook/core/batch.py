@@ -84,7 +84,7 @@ class Batch:
             raise refuse("a gradebook.Settings", self.settings, "settings")
         reward = as_tensor("reward", self.reward)
         reward = read_cells("reward", reward, len(reward) if reward.dim() else 0)
-        refuse_rows("reward", ~reward.isfinite(), reward, "a finite number")
+        refuse_cells("reward", ~reward.isfinite(), reward, "a finite number")
         read = {"reward": reward}
         for name in COLUMNS:
             cells = getattr(self, name)
@@ -96,7 +96,7 @@ class Batch:
         columns = completed(read)
         mask, kept = columns["mask"], columns["kept_steps"]
         lost = kept > columns["steps"]
-        refuse_rows("kept_steps", lost, kept, "at most the row's steps")
+        refuse_cells("kept_steps", lost, kept, "at most the row's steps")
         if self.settings.eos_by_width:  # as AReaL finds it
             columns["eos"] = mask.sum(-1) < mask.shape[-1]
         self._check_tokens(read, columns)
@@ -120,13 +120,12 @@ class Batch:
                 expected = f"the mask's shape {list(mask.shape)}"
                 raise refuse(expected, list(cells.shape), name)
             if not bool(cells.sum().isfinite()):  # else no term is infinite or NaN
-                bad = (mask & ~cells.isfinite()).any(-1)
-                expected = "a finite number at every unmasked token"
-                refuse_rows(name, bad, cells, expected)
+                bad = mask & ~cells.isfinite()
+                refuse_cells(name, bad, cells, "a finite number")
         if "extent" in read:
             wide = read["extent"] > mask.shape[-1]
             expected = f"at most {mask.shape[-1]}, the padded width"
-            refuse_rows("extent", wide, read["extent"], expected)
+            refuse_cells("extent", wide, read["extent"], expected)
             columns["extent"] = read["extent"].maximum(last_token(mask) + 1)
 
     def _needed(self, read: dict[str, Tensor]) -> list[tuple[str, str]]:
@@ -357,7 +356,7 @@ def read_cells(key: str, value: Any, rows: int) -> Any:
         return _flags(key, cells)
     cells = _whole_numbers(key, cells)
     if kind == "whole":
-        refuse_rows(key, cells < least, cells, f"{least} or more")
+        refuse_cells(key, cells < least, cells, f"{least} or more")
     return cells
 
 
@@ -366,10 +365,7 @@ def _flags(key: str, cells: Tensor) -> Tensor:
     if cells.dtype == torch.bool:
         return cells
     wrong = (cells != 0) & (cells != 1)
-    if cells.ndim == 1:
-        refuse_rows(key, wrong, cells, "true or false")
-    else:
-        refuse_rows(key, wrong.any(-1), cells, "0 or 1 in every cell")
+    refuse_cells(key, wrong, cells, "true or false" if cells.ndim == 1 else "0 or 1")
     return cells.bool()
 
 
@@ -379,15 +375,15 @@ def _whole_numbers(key: str, cells: Tensor) -> Tensor:
         raise refuse("whole numbers", cells.dtype, key)
     if cells.is_floating_point():
         wrong = (cells.abs() >= 2**63) | (cells != cells.round())
-        refuse_rows(key, wrong, cells, "a whole number")
+        refuse_cells(key, wrong, cells, "a whole number")
     return cells.to(torch.int64)
 
 
-def refuse_rows(key: str, wrong: Tensor, values: Any, expected: str) -> None:
-    """Raises at the first row where `wrong`, bool [R], is true."""
+def refuse_cells(key: str, wrong: Tensor, values: Any, expected: str) -> None:
+    """Raises at the first row, or token, where `wrong`, bool [R] or [R, T], is true."""
     if bool(wrong.any()):
-        row = int(wrong.int().argmax())
-        raise refuse(expected, values[row].tolist(), key, row=row)
+        place = tuple(wrong.nonzero()[0].tolist())
+        raise refuse(expected, values[place].tolist(), key, *place)
 
 
 def as_tensor(key: str, value: Any) -> Tensor:

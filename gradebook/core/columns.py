@@ -249,7 +249,7 @@ def read(header: str, cell: Cell, width: int) -> Any:
         if width and len(typed) != width:
             expected = f"{width} numbers separated by spaces, one per token"
             raise refuse(expected, len(typed))
-        return tuple(map(number, typed))
+        return tuple(number_of(token, text) for token, text in enumerate(typed))
     except GradebookError as error:
         raise error.at(key=header) from None
 
@@ -293,6 +293,14 @@ def number(cell: Any) -> float:
     if not math.isfinite(value):
         raise refuse("a number below 1.8e308", as_text(cell))
     return value
+
+
+def number_of(token: int, cell: Any) -> float:
+    """The number of a token. Raises GradebookError that names the token."""
+    try:
+        return number(cell)
+    except GradebookError as error:
+        raise error.at(token=token) from None
 
 
 def whole(cell: Any) -> int:

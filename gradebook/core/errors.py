@@ -10,9 +10,9 @@ class GradebookError(ValueError):
     """Input that cannot be used, with its place.
 
     `message` says what is wrong; `key` names the field, or the column of a log; `row`
-    counts from 0 and `line`, of a file, from 1; `file` is a path or "". `expected` and
-    `found` are short phrases for a person. `steps`, bool [S], are the steps of a batch
-    that cannot be computed, if others can.
+    and `token` count from 0 and `line`, of a file, from 1; `file` is a path or "".
+    `expected` and `found` are short phrases for a person. `steps`, bool [S], are the
+    steps of a batch that cannot be computed, if others can.
 
     >>> print(GradebookError(key="reward", row=2, expected="a number"))
     key 'reward', row 2: expected a number
@@ -23,6 +23,7 @@ class GradebookError(ValueError):
     file: str = ""
     key: str = ""
     row: int | None = None
+    token: int | None = None
     line: int | None = None
     expected: str = ""
     found: str = ""
@@ -35,6 +36,7 @@ class GradebookError(ValueError):
             "" if self.line is None else f"line {self.line}",
             key if self.key else "",
             "" if self.row is None else f"row {self.row}",
+            "" if self.token is None else f"token {self.token}",
         ]
         says = f"expected {self.expected}" if self.expected else ""
         says += f", found {self.found}" if says and self.found else ""
@@ -42,7 +44,7 @@ class GradebookError(ValueError):
         return ": ".join(filter(None, parts))
 
     def at(self, **place: Any) -> Self:
-        """The same error at another place: `key`, `row` or `line`."""
+        """The same error at another place: `key`, `row`, `token` or `line`."""
         return replace(self, **place)
 
     def inside(self, file: str) -> Self:
@@ -51,10 +53,15 @@ class GradebookError(ValueError):
 
 
 def refuse(
-    expected: str, value: object, key: str = "", row: int | None = None
+    expected: str,
+    value: object,
+    key: str = "",
+    row: int | None = None,
+    token: int | None = None,
 ) -> GradebookError:
     """An error about a value that differs from what was expected."""
-    return GradebookError(key=key, row=row, expected=expected, found=shown(value))
+    place: dict[str, Any] = {"key": key, "row": row, "token": token}
+    return GradebookError(**place, expected=expected, found=shown(value))
 
 
 T = TypeVar("T")

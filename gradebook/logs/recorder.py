@@ -21,7 +21,7 @@ import torch
 from pydantic import BaseModel
 from torch import Tensor
 
-from gradebook.core.batch import as_tensor, read_cells, refuse_rows
+from gradebook.core.batch import as_tensor, read_cells, refuse_cells
 from gradebook.core.columns import COLUMNS
 from gradebook.core.errors import GradebookError, choice, refuse
 from gradebook.logs.judging.declaration import declaration_of
@@ -286,7 +286,7 @@ def _arrays(cells: Mapping[str, Any], rows: int) -> dict[str, np.ndarray]:
     scored."""
     columns = {name: read_cells(name, cell, rows) for name, cell in cells.items()}
     reward = columns["reward"]
-    refuse_rows("reward", reward.isinf(), reward, "a finite number, NaN or None")
+    refuse_cells("reward", reward.isinf(), reward, "a finite number, NaN or None")
     arrays = {name: _array(column) for name, column in columns.items()}
     missing = np.isnan(arrays["reward"])
     if missing.any():

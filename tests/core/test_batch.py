@@ -126,7 +126,7 @@ def test_an_empty_batch_keeps_its_width(width):
     assert Batch(**TWO, mask=[[], []]).tokens.tolist() == [0, 0]
 
 
-ROWS, CELL = "2 rows, one for each reward", "0 or 1 in every cell"
+ROWS = "2 rows, one for each reward"
 REFUSED = {
     ("reward", FINITE): [([1, NAN], 1, "nan"), ([INF, 1], 0, "inf")],
     ("reward", "numbers"): [
@@ -157,7 +157,7 @@ REFUSED = {
         ([[1], []], 1, "shape [0]"),
         ([[1], 1], 1, "shape []"),
     ],
-    ("mask", CELL): [([[1], [2]], 1, "[2]")],
+    ("mask", "0 or 1"): [([[1], [2]], 1, "2")],
     ("mask", "numbers"): [([["1"], ["0"]], 0, "['1']")],
     ("mask", "shape [R, T]"): [([1, 0], None, "shape [2]")],
     ("mask", ROWS): [([[1]], None, "1")],
@@ -187,10 +187,10 @@ def refused(columns, *place):
 def test_columns_that_do_not_fit_together_are_refused_with_their_place():
     steps = {"steps": [2, 2], "kept_steps": [2, 3]}
     refused(steps, "kept_steps", 1, "at most the row's steps", "3")
-    each = "a finite number at every unmasked token"
-    refused({"logp": [[-1, -1], [-1, NAN]]}, "logp", 1, each, "[-1.0, nan]")
+    each = "a finite number"
+    refused({"logp": [[-1, -1], [-1, NAN]]}, "logp", 1, each, "nan")
     far = {"ref_logp": [[-INF, -1], [-1, -1]], **LOGP}
-    refused(far, "ref_logp", 0, each, "[-inf, -1.0]")
+    refused(far, "ref_logp", 0, each, "-inf")
     narrow = {"mask": [[1], [1]], **LOGP}
     refused(narrow, "logp", None, "the mask's shape [2, 1]", "[2, 2]")
     alone = {"ref_logp": LOGP["logp"]}
@@ -205,6 +205,10 @@ def test_the_message_says_the_place_and_cuts_a_long_value():
         Batch([0, 1], [1, NAN])
     message = "key 'reward', row 1: expected a finite number, found nan"
     assert str(caught.value) == message
+    with pytest.raises(GradebookError) as of_token:
+        Batch([0, 1], [1, 0], old_logp=[[-1, -1], [-1, NAN]], logp=[[-1, -1]] * 2)
+    message_of_token = "key 'old_logp', row 1, token 1: expected a finite number"
+    assert str(of_token.value) == f"{message_of_token}, found nan"
     assert str(caught.value.inside("a.toml")) == f"a.toml, {message}"
     with pytest.raises(GradebookError) as caught:
         Batch(["a", 7], ["b" * 500, 1])

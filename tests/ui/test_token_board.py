@@ -160,6 +160,13 @@ def test_a_token_is_edited_undone_and_selected():
     assert draft.state.token == 2
 
 
+def test_a_number_of_a_list_that_cannot_be_read_is_named_with_its_token():
+    edit = {"do": "cell", "row": 1, "column": "logp", "value": "-1 x"}
+    data = drawn(load("kl_sign"), edit)
+    words = "logp, row 1, token 1: expected a number, found 'x'"
+    assert data["refused"]["1 logp"] == ("-1 x", words)
+
+
 def test_columns_that_are_dragged_together_keep_their_distance():
     case = replace(load("zero_std_kl"), drag=("logp", "ref_logp"))
     state = set_tokens(start(case), 0, 1, 2, "logp", "-1")

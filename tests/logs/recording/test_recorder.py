@@ -134,7 +134,7 @@ def test_a_step_may_have_no_rows_on_a_rank(tmp_path):
 BAD = [
     ("reward", [1.0, float("inf")], 1, "a finite number, NaN or None"),
     ("advantage", [[1.0, 2.0], [1.0]], 1, "shape [2], as in row 0"),
-    ("mask", [[1, 2], [1, 1]], 0, "0 or 1 in every cell"),
+    ("mask", [[1, 2], [1, 1]], 0, "0 or 1"),
     ("length", [-1, 2], 0, "0 or more"),
     ("rewards", [1, 2], None, f"one of {', '.join(ARGUMENTS)}"),
 ]
