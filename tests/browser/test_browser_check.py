@@ -67,6 +67,11 @@ def test_a_dropped_log_is_judged_and_its_step_opens_on_the_bugs_page(visitor):
     visitor.settled()
     marks = visitor.keyed("check-timeline").locator(".scatterlayer .point")
     expect(marks).to_have_count(12)
+    # The step's picture fits a phone.
+    page.set_viewport_size({"width": 390, "height": 844})
+    fits = "(e) => e.scrollWidth <= e.clientWidth"
+    assert page.locator(".gb-step").evaluate(fits)
+    page.set_viewport_size({"width": 1280, "height": 800})
     # The button far down the page, for the step that stood open before.
     visitor.keyed("check-open").get_by_role("button").click()
     heading = page.get_by_role("heading", level=1)

@@ -223,3 +223,7 @@ def test_a_checkpoint_comes_into_view_as_a_whole(read, elsewhere, server):
     choice = page.get_by_role("button", name="None: these numbers are correct")
     for part in (heading, choice):
         expect(part).to_be_in_viewport(ratio=1)
+    # On a phone the table fits.
+    page.set_viewport_size({"width": 390, "height": 844})
+    batch = page.locator(".st-key-unnamed-end .gb").first
+    assert batch.evaluate("(e) => e.scrollWidth <= e.clientWidth")

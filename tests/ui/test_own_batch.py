@@ -1,6 +1,7 @@
 """A batch that is not the case's own: opened from another page, or by a link."""
 
 import pytest
+from streamlit.testing.v1.element_tree import Block
 
 from gradebook.cases.edits import set_cell
 from gradebook.cases.link import encode
@@ -79,8 +80,23 @@ def test_a_link_with_edits_opens_as_a_batch_from_elsewhere(visit):
     assert page.board["source"] == "This batch came with a link."
     assert "otherBatch" in page.board["box"] and "What happened" not in page.text
     assert "Rows 0 to 7 agree exactly" not in page.text
+    assert cases(page) == "Case: another batch"
     page.press("reset")
     assert page.board["source"] == "" and "Rows 0 to 7 agree exactly" in page.text
+    assert cases(page) == "Case: The report"
+
+
+def cases(page):
+    """What the menu of cases is called."""
+    blocks = [page.app.main]
+    while blocks:
+        block = blocks.pop()
+        blocks += [
+            child for child in block.children.values() if isinstance(child, Block)
+        ]
+        if block.type == "popover" and block.proto.popover.label.startswith("Case"):
+            return block.proto.popover.label
+    return ""
 
 
 def test_the_question_follows_its_row():

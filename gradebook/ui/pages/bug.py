@@ -48,7 +48,7 @@ def bug_page(name: str) -> None:
         st.title(words.plain(main.title), anchor=False, width="content")
         st.html(f'<p class="gb-facts">{report.facts(scenario)}</p>', width="stretch")
         if not drafts.covered(main.name):
-            _cases(scenario)
+            _cases(draft)
         settings = st.container(width="content")
     lesson(draft)
     stage = st.container(key="stage")
@@ -61,14 +61,15 @@ def bug_page(name: str) -> None:
         _end(name, draft.origin.table)
 
 
-def _cases(scenario: Scenario) -> None:
-    titles = unnamed.titles(scenario.bug)
+def _cases(draft: Draft[Scenario]) -> None:
+    scenario, titles = draft.scenario, unnamed.titles(draft.scenario.bug)
+    shown = "another batch" if draft.own else titles[scenario.name]
 
     def pick(name: str) -> None:
         keys.CASES.get()[scenario.bug] = name
         st.rerun()
 
-    label, key = f"Case: {titles[scenario.name]}", f"cases-{scenario.bug}"
+    label, key = f"Case: {shown}", f"cases-{scenario.bug}"
     menu = st.popover(label, key=key, type="tertiary", on_change="rerun")
     if menu.open:
         menu.pills(

@@ -15,6 +15,7 @@ from gradebook.logs.read.log_columns import Unnamed
 from gradebook.logs.signal import Signal
 from gradebook.logs.worker import Checks
 from gradebook.output.charts import signal_figure, timeline_figure
+from gradebook.output.figures import NARROW
 from gradebook.output.figures import picture as rows_picture
 from gradebook.output.panels import Panel
 from gradebook.ui import keys
@@ -252,7 +253,8 @@ def _steps(checking: Checking, verdict: Verdict) -> None:
         st.markdown(words.plain(rows.note))
     off = flips(rows.correct, rows.logged).tolist()
     panel = Panel("advantage", rows.correct.tolist(), rows.logged.tolist(), off)
-    drawn = rows_picture(panel, list(map(str, rows.table["prompt"])))
+    prompts = list(map(str, rows.table["prompt"]))
+    drawn = rows_picture(panel, prompts, plot=NARROW)
     alt = f"Step {words.safe(str(step))}: the logged advantages beside the correct ones"
     markup(
         '<p class="gb-note"><i class="gb-correct"></i>correct &ensp; '

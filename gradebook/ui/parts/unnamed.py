@@ -19,7 +19,7 @@ from gradebook.cases.state import TEXTS, start, title
 from gradebook.cases.table import Table
 from gradebook.core.columns import COLUMNS, as_text, titled
 from gradebook.core.formatting import minus, settled, signed
-from gradebook.output.figures import picture
+from gradebook.output.figures import NARROW, picture
 from gradebook.output.panels import telling, token_panel
 from gradebook.ui import keys
 from gradebook.ui.parts import address, drafts, words
@@ -29,8 +29,6 @@ from gradebook.ui.parts.widget import into_view, markup, table
 LATER = 2
 """So many further bugs are revealed before a missed prediction comes back."""
 FROM_A_BATCH = "This batch: do the engines differ? Where?"
-PLOT = 230
-"""Width in pixels of an answer's plot, whose words a phone can still show."""
 OTHER_ROWS = "This is not the batch on the board above."
 SAME_ROWS = (
     "These are the rows that the board above began with. Its settings and its trainer"
@@ -269,7 +267,7 @@ def _answered(case: Scenario, right: bool, question: quiz.Question) -> None:
         panel, places = token_panel(both, case.lines)
         labels = [f"row {row}, token {token}" for row, token in places]
         prompts = [str(row) for row, _ in places]
-    drawn = picture(panel, prompts, labels=labels, plot=PLOT)
+    drawn = picture(panel, prompts, labels=labels, plot=NARROW)
     alt = words.safe(f"{panel.title} of both engines on this batch")
     frame = f'<div class="gb-unnamed" role="img" aria-label="{alt}">{drawn}</div>'
     markup(frame, key=f"unnamed-{case.name}")
