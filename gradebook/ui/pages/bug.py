@@ -63,7 +63,7 @@ def bug_page(name: str) -> None:
 
 def _cases(draft: Draft[Scenario]) -> None:
     scenario, titles = draft.scenario, unnamed.titles(draft.scenario.bug)
-    shown = "another batch" if draft.own else titles[scenario.name]
+    shown = "another batch" if draft.has_other_batch else titles[scenario.name]
 
     def pick(name: str) -> None:
         keys.CASES.get()[scenario.bug] = name
