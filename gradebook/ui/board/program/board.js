@@ -81,7 +81,7 @@ export class Board {
     /** @type {string[]} */
     this.pieces = []; // "first", "inner" or "last" of a bracket, or ""
     this.selected = 0; // the line
-    this.asked = -1; // the line in question
+    this.lineInQuestion = -1; // the line in question
     /** @type {[number, number]} */
     this.shown = [0, 0]; // the first line that is drawn, and the one after the last
     this.next = 0;
@@ -217,7 +217,7 @@ export class Board {
 
   /** The row in question is in sight, beside the question or the verdict. */
   bring() {
-    const row = this.data.box && this.rows.element(this.asked);
+    const row = this.data.box && this.rows.element(this.lineInQuestion);
     row?.scrollIntoView({ block: "nearest", behavior: "instant" });
   }
 
@@ -228,7 +228,7 @@ export class Board {
     this.bands = data.lines ? groups(this.lines) : bands(data);
     this.pieces = data.lines ? joined(this.bands) : pieces(data, this.bands);
     const { box } = data;
-    this.asked = box ? this.lineOf(box.row, box.token ?? null) : -1;
+    this.lineInQuestion = box ? this.lineOf(box.row, box.token ?? null) : -1;
   }
 
   /**

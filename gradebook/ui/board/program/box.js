@@ -53,7 +53,7 @@ export class Box {
     this.buttons = [];
     this.show = button({ class: "show" }, () => board.answer(guess));
     /** @type {unknown} */
-    this.drawn = null;
+    this.drawnFacts = null;
     this.away = false; // a room's server is, and would take no vote
     addEventListener("gradebook-away", (event) => {
       this.away = /** @type {CustomEvent} */ (event).detail;
@@ -77,10 +77,10 @@ export class Box {
     set(this.inside, { tabindex: layout.narrow && !data.covered ? 0 : null });
     const { question, label, skip, verdict, otherBatch } = box;
     const facts = [data.epoch, data.covered, question, label, skip, verdict, otherBatch];
-    if (!alike(this.drawn, facts)) {
+    if (!alike(this.drawnFacts, facts)) {
       this.inside.replaceChildren(...this.parts(box));
-      if (this.drawn) this.inside.scrollTop = 0;
-      this.drawn = facts;
+      if (this.drawnFacts) this.inside.scrollTop = 0;
+      this.drawnFacts = facts;
     }
     if (!data.covered) {
       this.follow(box);
@@ -104,8 +104,9 @@ export class Box {
 
   /** The line that the large numbers are about. */
   get line() {
-    const { asked, selected, data } = this.board;
-    return asked < 0 || data.box?.otherBatch ? selected : asked;
+    const { lineInQuestion, selected, data } = this.board;
+    const isElsewhere = lineInQuestion < 0 || data.box?.otherBatch;
+    return isElsewhere ? selected : lineInQuestion;
   }
 
   /**

@@ -18,9 +18,9 @@ export class Crowd {
   }
 
   render() {
-    const { data, layout, shown, asked, panels } = this.board;
+    const { data, layout, shown, lineInQuestion, panels } = this.board;
     const places = (!data.covered && data.crowd) || [];
-    const here = places.length > 0 && asked >= shown[0] && asked < shown[1];
+    const here = places.length > 0 && lineInQuestion >= shown[0] && lineInQuestion < shown[1];
     set(this.layer, { visibility: here ? null : "hidden" });
     if (!here) return;
     const axis = panels[data.numbers];
@@ -32,7 +32,7 @@ export class Crowd {
       piles.set(at, (piles.get(at) ?? 0) + 1);
     }
     const each = Math.min(HEIGHT, MOST / Math.max(...piles.values()));
-    const bottom = (asked + 0.5) * layout.line - 6;
+    const bottom = (lineInQuestion + 0.5) * layout.line - 6;
     const marks = [...piles].map(
       ([at, count]) => `M${at},${bottom}v${-each * count}h${WIDTH - 1}v${each * count}z`,
     );

@@ -106,8 +106,8 @@ export class Guess {
   }
 
   get correct() {
-    const { data, asked } = this.board;
-    return data.panels[data.numbers].engines[0][asked] ?? 0;
+    const { data, lineInQuestion } = this.board;
+    return data.panels[data.numbers].engines[0][lineInQuestion] ?? 0;
   }
 
   get value() {
@@ -130,13 +130,13 @@ export class Guess {
   }
 
   render() {
-    const { data, layout, shown, asked } = this.board;
+    const { data, layout, shown, lineInQuestion: line } = this.board;
     const { box } = data;
     const isAsked = Boolean(box?.label && data.covered && hasPlace(box.choices[0]));
     // What was said of the report's batch is not about an edited one.
     const isEdited = data.edited && !box?.otherBatch;
     const isAnswered = Boolean(box && !data.covered && box.place !== null && !isEdited);
-    const isInView = (isAsked || isAnswered) && asked >= shown[0] && asked < shown[1];
+    const isInView = (isAsked || isAnswered) && line >= shown[0] && line < shown[1];
     set(this.layer, {
       class: `guess${isAnswered ? " known" : ""}`,
       visibility: isInView ? null : "hidden",
@@ -145,7 +145,7 @@ export class Guess {
     if (!isInView || !box) return;
     const value = isAnswered ? (box.place ?? 0) : this.value;
     const at = this.axis.at(value);
-    const y = (asked + 0.5) * layout.line;
+    const y = (line + 0.5) * layout.line;
     const blue = this.axis.at(this.correct);
     const words = isAnswered ? "you" : this.place === null ? "" : this.words(value);
     set(this.mark, { transform: `translate(${at} ${y})` });
@@ -154,7 +154,7 @@ export class Guess {
     const side = this.side(at, 15 + 8 * words.length, isAnswered);
     set(this.text, {
       x: at + 15 * side,
-      y: y + (side ? 4 : asked ? -12 : 20),
+      y: y + (side ? 4 : line ? -12 : 20),
       "text-anchor": ["end", "middle", "start"][side + 1],
       text: words,
     });
@@ -178,8 +178,10 @@ export class Guess {
    * @param {boolean} isAnswered
    */
   side(at, length, isAnswered) {
-    const { data, layout, asked } = this.board;
-    const marks = data.panels[data.numbers].engines.map((side) => this.axis.at(side[asked] ?? 0));
+    const { data, layout, lineInQuestion } = this.board;
+    const marks = data.panels[data.numbers].engines.map((side) =>
+      this.axis.at(side[lineInQuestion] ?? 0),
+    );
     const [before, after] = layout.narrow ? [0, 0] : [64, 40]; // beside the axis
     const { left, right } = this.axis;
     /** @param {number} side */

@@ -197,12 +197,12 @@ export class Lines {
       say: data.causes.map((cause) => cause.say[number]),
       flip: data.panels.some((panel) => panel.flips.includes(number)),
       count: board.lines.length,
-      asked: number === board.asked,
+      asked: number === board.lineInQuestion,
       token: data.tokenNames?.[number] ?? "",
       advantage: (head && data.advantages?.[row]) || "",
       masked: data.masked?.[number] === "1",
       number: value === null ? "" : short(board.layout.narrow ? thousandths(value) : value),
-      named: !data.lines || head || number === board.selected || number === board.asked,
+      named: !data.lines || head || number === board.selected || number === board.lineInQuestion,
     };
   }
 
@@ -222,9 +222,9 @@ export class Lines {
    * @param {number} number
    */
   texts(number) {
-    const { data, asked } = this.board;
+    const { data, lineInQuestion } = this.board;
     const texts = data.panels[data.numbers].text.map((side) => side?.[number] ?? "");
-    if (data.covered && data.box) texts.push(number === asked ? "?" : "");
+    if (data.covered && data.box) texts.push(number === lineInQuestion ? "?" : "");
     return texts;
   }
 

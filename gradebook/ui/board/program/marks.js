@@ -64,7 +64,7 @@ export class Marks {
     if (absent(correct)) return;
     const blue = axis.at(correct);
     const known = !absent(faulty);
-    const asked = board.asked === line && p === board.data.numbers ? " asked" : "";
+    const asked = board.lineInQuestion === line && p === board.data.numbers ? " asked" : "";
     // The diamond sets out from the blue dot.
     const red = known && !(asked && this.reveal.stage === 0) ? axis.at(faulty) : blue;
     const flip = known && panel.flips.includes(line);
@@ -124,10 +124,10 @@ export class Marks {
    * @param {number} y
    */
   ring(panel, p, line, correct, y) {
-    const { data, layout, asked, panels } = this.board;
+    const { data, layout, lineInQuestion, panels } = this.board;
     const [before, now] = panel.reach;
     const answered = data.box && !data.covered;
-    const here = answered && asked === line && p === data.numbers;
+    const here = answered && lineInQuestion === line && p === data.numbers;
     if (!here || !this.reveal.wide || now === before || data.edited) return;
     const spec = { low: -before, high: before, unit: panel.unit[0] };
     const old = new Axis(spec, ends(layout, `panel ${p}`));
