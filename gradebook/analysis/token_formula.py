@@ -10,9 +10,17 @@ the token's logp; a number that an engine holds constant has slope 0.
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import torch
+
 from gradebook.analysis.comparison import Comparison, push
 from gradebook.analysis.formula import Line, Part
-from gradebook.analysis.token_credit import earned, earned_in_push, number_part
+from gradebook.analysis.laws import listed
+from gradebook.analysis.token_credit import (
+    MOST_TERMS,
+    earned,
+    earned_in_push,
+    number_part,
+)
 from gradebook.core.batch import Batch
 from gradebook.core.formatting import plain, same, settled, short, signed
 from gradebook.engine.pipeline import Trace
@@ -142,6 +150,8 @@ def _details(batch: Batch, trace: Trace, row: int, token: int) -> Iterator[str]:
         if slope is not None and not settled(float(slope[row, token])) and advantage:
             of_surrogate += ", clipped"
     yield of_surrogate
+    yield from _shared_advantage(batch, trace, row, token)
+    yield from _weight_slope(trace, row, token)
     if settings.beta and batch.ref_logp is not None:
         gap = logp - float(batch.ref_logp[row, token])
         slope = trace.slope("kl")
@@ -156,6 +166,49 @@ def _details(batch: Batch, trace: Trace, row: int, token: int) -> Iterator[str]:
         tokens = int(batch.mask[step].sum())
         share = f"1 / {short(1 / weight)}"
         yield f"tokens of the step: {tokens}, weight of a token: {share}"
+
+
+def _shared_advantage(
+    batch: Batch, trace: Trace, row: int, token: int
+) -> Iterator[str]:
+    """The advantages at the token's position in its pass, if the surrogate is made of
+    their sum and not of the token's own advantage."""
+    s = batch.settings
+    if s.surrogate != "ppo" or trace.surrogate is None or trace.log_ratio is None:
+        return
+    ratio = float(trace.log_ratio[row, token].exp())
+    if not 1 - s.clip_low <= ratio <= 1 + s.clip_high:
+        return
+    used = -float(trace.surrogate[row, token]) / ratio
+    if same(used, float(trace.token_advantage[row, token])):
+        return
+    of_pass = batch.within_step(batch.place // batch.micro_batch[batch.step_index])
+    learns = torch.zeros_like(batch.mask) if trace.learns is None else trace.learns
+    rows = (learns[:, token] & (of_pass == of_pass[row])).nonzero().flatten().tolist()
+    numbers = [settled(float(trace.token_advantage[r, token])) for r in rows]
+    if not same(used, sum(numbers)):
+        return
+    text = f"trained with the sum of the advantages of {listed(rows)} at token {token}:"
+    if len(rows) <= MOST_TERMS:
+        text += f" {signed(numbers[0])}"
+        for x in numbers[1:]:
+            text += f" {'−' if x < 0 else '+'} {plain(abs(x))}"
+        text += " ="
+    yield f"{text} {signed(settled(used))}"
+
+
+def _weight_slope(trace: Trace, row: int, token: int) -> Iterator[str]:
+    """What the off-policy weight's own slope adds to the push, if it has one."""
+    slope = trace.slope("off_policy")
+    if slope is None or trace.surrogate is None:
+        return
+    surrogate, of_weight = (float(x[row, token]) for x in (trace.surrogate, slope))
+    if settled(surrogate * of_weight):
+        product = f"{plain(surrogate)} × {plain(of_weight)}"
+        yield (
+            "the weight's own slope adds −(surrogate × slope of the weight) ="
+            f" −({product}) = {signed(-surrogate * of_weight)}"
+        )
 
 
 def _why_not(batch: Batch, trace: Trace, row: int, token: int) -> str:

@@ -82,6 +82,35 @@ def test_a_push_is_followed_to_the_rows_number():
     assert "row 0: (1.000 − 0.500) / 1.000 = +0.500" in correct
 
 
+def test_a_sum_of_advantages_and_the_slope_of_a_weight_are_taken_apart():
+    # Rewards 1 1 0 have A = 1/3 1/3 -2/3. At token 1 row 0 has ended.
+    correct, faulty = written("wrong_axis", 1, 1)
+    words = "trained with the sum of the advantages of"
+    both = f"{words} rows 1 and 2 at token 1: +0.333 − 0.667 = −0.333"
+    assert both in faulty and not any(line.startswith(words) for line in correct)
+    _, first = written("wrong_axis", 0, 0)
+    column = "rows 0, 1 and 2 at token 0: +0.333 + 0.333 − 0.667 = 0.000"
+    assert f"{words} {column}" in first
+    # The surrogate is -A logp = -0.5 * -2, and the slope of the weight 1 is 1.
+    correct, faulty = written("live_weight", 0, 2)
+    adds = "the weight's own slope adds −(surrogate × slope of the weight)"
+    assert f"{adds} = −(1.000 × 1.000) = −1.000" in faulty
+    assert not any(line.startswith(adds) for line in correct)
+
+
+@pytest.mark.parametrize("name", names())
+def test_only_an_engine_that_adds_up_advantages_is_said_to(name):
+    case = load(name)
+    both = compare(swap(case.bug), case.batch())
+    if both.batch.logp is None or both.batch.mask.sum() > 100:
+        pytest.skip("no push, or too many tokens to write")
+    for row, token in both.batch.mask.nonzero().tolist():
+        sides = worked_token(both, row, token)
+        for side in sides[: 1 if case.bug == "wrong_axis" else 2]:
+            starts = [line[0].text for line in side]
+            assert not any(text.startswith("trained with the sum") for text in starts)
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_the_terms_of_the_sum_add_up_to_the_return_of_every_token(name):
     case = load(name)
