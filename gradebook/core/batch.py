@@ -292,6 +292,7 @@ def completed(read: dict[str, Tensor]) -> dict[str, Tensor]:
     rows = len(read["prompt"])
     zero, true = torch.tensor(0).expand(rows), torch.tensor(True).expand(rows)
     by_token = next((read[name] for name in PER_TOKEN if name in read), None)
+    kept_steps = read.get("kept_steps")
     columns = {
         "rollout": torch.arange(rows),
         "text": read["prompt"],
@@ -302,7 +303,9 @@ def completed(read: dict[str, Tensor]) -> dict[str, Tensor]:
         "mask": true[:, None]
         if by_token is None
         else torch.ones(by_token.shape, dtype=torch.bool),
-        "steps": read.get("kept_steps", torch.tensor(1).expand(rows)).clamp(min=1),
+        "steps": torch.tensor(1).expand(rows)
+        if kept_steps is None
+        else kept_steps.clamp(min=1),
         **read,
     }
     columns.setdefault("kept_steps", columns["steps"])

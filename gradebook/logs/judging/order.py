@@ -42,6 +42,17 @@ class Order:
 
 def order_of(ruler: Ruler, view: View = BY_PROMPT) -> Order:
     """The order in the prompts of a log, of rows that count and earn an advantage."""
+    parts = map(ruler.of_steps, ruler.steps.parts())
+    found = [_order_of_part(part, view) for part in parts]
+    return Order(
+        prompts=sum(part.prompts for part in found),
+        broken=sum(part.broken for part in found),
+        turned=sum(part.turned for part in found),
+    )
+
+
+def _order_of_part(ruler: Ruler, view: View) -> Order:
+    """The order in the prompts of some whole steps."""
     steps = ruler.steps
     runs = space.Runs(steps, view)
     counts = (runs.counted & runs.credited).numpy() & np.isfinite(steps.advantage)
