@@ -465,14 +465,16 @@ def weight_of_one(step: Step, settings: Settings) -> Changes:
 def rejected(step: Step, settings: Settings) -> Changes:
     """A rejected token must change neither the sum nor the count.
 
-    It needs `off_policy` reject, a loss that counts the tokens that learn, and a row
-    that loses some of its tokens.
+    It needs `off_policy` reject, a loss that counts the tokens that learn, advantages
+    by row, and a row that loses some of its tokens.
     """
-    counts = settings["loss"] in ("grpo", "bnpo")
+    counts = settings["loss"] in ("grpo", "bnpo") and settings["credit"] == "row"
     if not step or settings["off_policy"] != "reject" or not counts:
         return
     if settings["whiten_tokens"] or settings["overlong_limit"] is not None:
         return
+    # Rejected tokens come last, so that the others are the first ones in both steps.
+    step = [kept_first(row, not_rejected(row, settings)) for row in step]
     masks = [row["mask"] for row in step]
     inside = [not_rejected(row, settings) for row in step]
     # A row that loses all its tokens is left as it is, and nothing is asked of it.
@@ -482,6 +484,16 @@ def rejected(step: Step, settings: Settings) -> Changes:
         what = "the rejected tokens are counted as tokens of the response"
         without = [{**row, "mask": mask} for row, mask in zip(step, learning)]
         yield Change(what, step, due, base=without)
+
+
+def kept_first(row: dict[str, Any], kept: list) -> dict[str, Any]:
+    """The row with the tokens that are kept before the others."""
+    order = sorted(range(len(kept)), key=lambda token: not kept[token])
+    new = dict(row)
+    for name in ("mask", "logp", "ref_logp", "old_logp", "behaviour_logp", "value"):
+        if name in row:
+            new[name] = [row[name][token] for token in order]
+    return new
 
 
 def not_rejected(row: dict[str, Any], settings: Settings) -> list:

@@ -61,6 +61,23 @@ def test_the_correct_engine_keeps_a_law_under_any_settings(name, rows, settings)
     assert outcome.answer != REFUSED or settings.whiten_tokens
 
 
+ASKED = {
+    "rejected": {"off_policy": "reject", "loss": "bnpo"},
+    "weight_of_one": {"off_policy": "reject"},
+    "kept_prompts": {"filter_flat": True, "baseline": "group_mean", "scale": "none"},
+}
+"""What a law needs beyond what drawn settings often have."""
+
+
+@pytest.mark.parametrize("name", ASKED)
+@given(columns(by_token=True), token_settings)
+def test_the_correct_engine_keeps_a_law_of_rare_settings(name, rows, settings):
+    plain = {"whiten_tokens": False, "overlong_limit": None, "reward_clip": None}
+    chosen = gradebook.Settings(**{**settings, **plain, **ASKED[name]})
+    batch = gradebook.Batch(**rows, settings=chosen)
+    assert check(name, CORRECT, batch).answer not in (BROKEN, BY_CONVENTION)
+
+
 @pytest.mark.parametrize("bug, name", OF_BUGS)
 def test_a_bug_breaks_each_law_of_its_record_on_one_of_its_cases(bug, name):
     engine = gradebook.bug(bug).engine
