@@ -40,7 +40,7 @@ def test_the_page_asks_first_and_shows_what_was_trained_in_advance(visit):
     assert said.startswith("You said worse. That is right.")
     assert "74 points lower after 200 updates" in said
     assert "798,592 parameters" in page.text and "16 seeds" in page.text
-    assert "NVIDIA H100" in page.text and "A large model may differ" in page.text
+    assert "NVIDIA H100" in page.text and "the effect may differ in size" in page.text
 
 
 def test_both_policies_answer_the_same_prompts_with_mistakes_marked(visit):

@@ -116,17 +116,17 @@ def trained_on(run: Run, rollouts: int) -> str:
     whole sentences."""
     return (
         f"A transformer of {run.layers} layers and {run.parameters:,} parameters"
-        f" learned sums worked aloud. Then each engine trained it for {run.updates}"
-        f" updates of {run.prompts} prompts with {rollouts} rollouts each, with"
-        f" {run.seeds} seeds. A seed has the same start, prompts and luck under both"
-        f" engines. It ran on {run.device} in {run.precision}, with torch {run.torch},"
-        f" on {run.date}."
+        " learned two-digit sums, step by step. Then each engine trained it for"
+        f" {run.updates} updates of {run.prompts} prompts with {rollouts} rollouts"
+        f" each, with {run.seeds} seeds. With one seed, both engines have the same"
+        f" start, prompts and random numbers. It ran on {run.device} in"
+        f" {run.precision}, with torch {run.torch}, on {run.date}."
     )
 
 
 CLAIMED = (
     "The result is about this model, this task, these settings, and this many updates"
-    " and seeds. A large model may differ in size and in direction. Nothing is said"
-    " about convergence."
+    " and seeds. With a large model, the effect may differ in size and in direction."
+    " Nothing is said about convergence."
 )
 INTERVALS = "The intervals cover training noise only."
