@@ -266,3 +266,15 @@ def test_every_token_board_is_saved_and_keeps_the_faulty_engine_covered(name):
             "→ +" in (word or "") for word in words_of_the_picture(name, True)
         )
     assert words_of_the_picture(name, False)
+
+
+@pytest.mark.parametrize("setting", [("surrogate", "cispo"), ("ratio", "sequence")])
+def test_a_clip_window_is_drawn_only_if_its_edge_can_stop_a_token(setting):
+    """CISPO clips a weight, and the ratio of a sequence belongs to all its tokens."""
+    name, value = setting
+    case = load("moving_anchor")
+    assert "windows" in drawn(case)
+    edit = {"do": "setting", "name": name, "value": value}
+    data = drawn(case, edit)
+    assert not data["notes"] and "windows" not in data
+    assert all(kind != "window" for kind, _ in data["legend"])

@@ -601,7 +601,10 @@ def _windows(
 ) -> dict[str, Any]:
     """Between which numbers a token is not clipped, or not rejected."""
     settings = batch.settings
-    if batch.old_logp is not None and settings.surrogate != "reinforce":
+    # cispo clips a weight, which stops no token; the ratio of a sequence moves with
+    # all its tokens, so no token has a window of its own.
+    can_stop = settings.surrogate == "ppo" and settings.ratio == "token"
+    if batch.old_logp is not None and can_stop:
         data: dict[str, Any] = {
             "windows": [_clipping(lines, trace, batch) for trace in traces],
             "legend": [["window", "clip window; the thick edge can stop the token"]],
