@@ -79,10 +79,10 @@ def test_a_link_with_edits_opens_as_a_batch_from_elsewhere(visit):
     page = visit(CASE.name, **encode(EDITED, covered=False))
     assert page.board["source"] == "This batch came with a link."
     assert "otherBatch" in page.board["box"] and "What happened" not in page.text
-    assert "Rows 0 to 7 agree exactly" not in page.text
+    assert "both engines agree exactly" not in page.text
     assert cases(page) == "Case: another batch"
     page.press("reset")
-    assert page.board["source"] == "" and "Rows 0 to 7 agree exactly" in page.text
+    assert page.board["source"] == "" and "both engines agree exactly" in page.text
     assert cases(page) == "Case: The report"
 
 
