@@ -118,7 +118,7 @@ def trained_on(run: Run, rollouts: int) -> str:
         f"A transformer of {run.layers} layers and {run.parameters:,} parameters"
         " learned two-digit sums, step by step. Then each engine trained it for"
         f" {run.updates} updates of {run.prompts} prompts with {rollouts} rollouts"
-        f" each, with {run.seeds} seeds. With one seed, both engines have the same"
+        f" each, with {run.seeds} seeds. For each seed, both engines have the same"
         f" start, prompts and random numbers. It ran on {run.device} in"
         f" {run.precision}, with torch {run.torch}, on {run.date}."
     )

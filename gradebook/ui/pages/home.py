@@ -60,9 +60,9 @@ def _note() -> str:
     """How the numbers of the frame's two halves were made."""
     trained = sentences.trained_on(read_run(), experiment(home_case().bug).rollouts)
     return (
-        "Left: AReaL's settings. If the reward is above 1, the faulty advantage stays"
-        " at \u22120.5: the distance from the mean and the deviation grow by the same"
-        " factor."
+        "Left: AReaL's settings. If row 3's reward is above 1, the faulty advantage of"
+        " rows 0 to 2 stays at \u22120.5: their distance from the mean grows as the"
+        " deviation does."
         f" Right: {trained} Thin lines are single seeds. {sentences.CLAIMED}"
     )
 
