@@ -18,7 +18,7 @@ from gradebook.classroom.plan import plan
 from gradebook.ui import keys
 from gradebook.ui.pages.session import results
 from gradebook.ui.parts import address
-from gradebook.ui.rooms import news
+from gradebook.ui.rooms import bar, news
 from gradebook.ui.rooms import seat as widgets
 from gradebook.ui.rooms.after_page import handout
 
@@ -388,6 +388,27 @@ def test_the_notes_reveal_to_the_class_and_the_projector(led, visit, room):
     assert widgets.rooms().read(room).revealed == []
     notes.run()
     assert "room-reveal" in [b.key for b in notes.app.button]
+
+
+def test_a_projector_that_is_drawn_again_leaves_the_room_where_the_notes_took_it(
+    led, visit, room, monkeypatch
+):
+    projector = visit(Q, {"seat": "the-lead"}, room=room)
+    rooms, then = widgets.rooms(), "double_normalization"
+    assert rooms.read(room).position.question == Q
+    drawn = bar.bar
+
+    def meanwhile(scenario):
+        # The page has looked where the room is. Now the notes take it onward.
+        rooms.move(room, "the-lead", then, then)
+        return drawn(scenario)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(bar, "bar", meanwhile)
+        projector.run()
+    assert rooms.read(room).position.question == then
+    # The next run of the page follows.
+    assert projector.run().board["name"] == then
 
 
 def test_the_page_after_the_class_is_a_link_that_outlives_the_room(led, visit, room):
