@@ -301,14 +301,22 @@ def micro_batch(step: Step, settings: Settings) -> Changes:
 # Laws of tokens: what is owed to a token, and the gradient at a token
 
 
-def widened(row: dict, at: int, count: int, fillers: Mapping) -> dict:
-    """The row with `count` masked tokens more, before its token `at`."""
+def with_tokens(row: dict, change: Callable[[str, list], list]) -> dict:
+    """The row with `change(name, cells)` in place of each column of its tokens."""
     new = dict(row)
     for name in ("mask", "logp", "ref_logp", "old_logp", "behaviour_logp", "value"):
         if name in row:
-            cells = [fillers.get(name, 0)] * count
-            new[name] = [*row[name][:at], *cells, *row[name][at:]]
+            new[name] = change(name, row[name])
     return new
+
+
+def widened(row: dict, at: int, count: int, fillers: Mapping) -> dict:
+    """The row with `count` masked tokens more, before its token `at`."""
+
+    def wider(name: str, cells: list) -> list:
+        return [*cells[:at], *[fillers.get(name, 0)] * count, *cells[at:]]
+
+    return with_tokens(row, wider)
 
 
 def padding_tokens(step: Step, settings: Settings) -> Changes:
@@ -489,11 +497,7 @@ def rejected(step: Step, settings: Settings) -> Changes:
 def kept_first(row: dict[str, Any], kept: list) -> dict[str, Any]:
     """The row with the tokens that are kept before the others."""
     order = sorted(range(len(kept)), key=lambda token: not kept[token])
-    new = dict(row)
-    for name in ("mask", "logp", "ref_logp", "old_logp", "behaviour_logp", "value"):
-        if name in row:
-            new[name] = [row[name][token] for token in order]
-    return new
+    return with_tokens(row, lambda _, cells: [cells[token] for token in order])
 
 
 def not_rejected(row: dict[str, Any], settings: Settings) -> list:
