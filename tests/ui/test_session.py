@@ -324,11 +324,16 @@ def test_an_address_of_ipv6_counts_by_its_network(one, other, same, monkeypatch)
 # Notes on another device, and what is left after the class
 
 
-def test_the_leads_own_link_has_notes_that_follow_the_room(led, visit, room):
-    truth = plan()[1].truth
+def notes_of(led, visit, room):
+    """The lead's own page on a phone, opened by the link that the lead made here."""
     led.click("room-key")
     key = led.app.code[-1].value.partition("lead=")[2]
-    notes = visit("session", {"seat": "a-phone"}, room=room, lead=key)
+    return visit("session", {"seat": "a-phone"}, room=room, lead=key)
+
+
+def test_the_leads_own_link_has_notes_that_follow_the_room(led, visit, room):
+    truth = plan()[1].truth
+    notes = notes_of(led, visit, room)
     assert "They appear here" in notes.text and "room-notes" not in led.text
     (before,) = notes.sent("room_news")
     opened = visit(Q, {"seat": "the-lead"}, room=room)
@@ -340,9 +345,7 @@ def test_the_leads_own_link_has_notes_that_follow_the_room(led, visit, room):
 
 
 def test_the_notes_take_the_class_and_the_projector_to_the_next_step(led, visit, room):
-    led.click("room-key")
-    key = led.app.code[-1].value.partition("lead=")[2]
-    notes = visit("session", {"seat": "a-phone"}, room=room, lead=key)
+    notes = notes_of(led, visit, room)
     projector = visit(Q, {"seat": "the-lead"}, room=room)
     (before,) = projector.sent("room_news")
     steps = plan()
@@ -368,9 +371,7 @@ def test_the_notes_take_the_class_and_the_projector_to_the_next_step(led, visit,
 
 
 def test_the_notes_reveal_to_the_class_and_the_projector(led, visit, room):
-    led.click("room-key")
-    key = led.app.code[-1].value.partition("lead=")[2]
-    notes = visit("session", {"seat": "a-phone"}, room=room, lead=key)
+    notes = notes_of(led, visit, room)
     projector = visit(Q, {"seat": "the-lead"}, room=room)
     (before,) = projector.sent("room_news")
     notes.run()
