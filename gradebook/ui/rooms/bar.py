@@ -203,17 +203,14 @@ def _start_timer(seconds: int) -> None:
 def move(page: str, question: str, link: str = "", stage: str = "") -> None:
     """Moves the room to where the lead is now. A page that is only drawn again moves
     nothing: the lead's other device may have taken the room onward meanwhile."""
-    place = page, question, link, stage
-    room = seat.here()
-    if room is None or not seat.leads():
+    room, place = seat.here(), (page, question, link, stage)
+    if room is None or not room.seat(seat.SEAT.get()).leads:
         return
     if room.position is not None and keys.MOVED_TO.get() == place:
         return
-    seat.act("move", *place)
     keys.SEEN.put((page, question, stage))  # a lead's own move
-    room = seat.here()
-    is_there = room is not None and room.position is not None
-    keys.MOVED_TO.put(place if is_there else None)
+    if seat.act("move", *place):
+        keys.MOVED_TO.put(place)
 
 
 # A learner

@@ -221,17 +221,19 @@ def enter(room: str) -> None:
     st.query_params.pop(ROOM, None)
 
 
-def act(what: str, *values: Any, **named: Any) -> None:
+def act(what: str, *values: Any, **named: Any) -> bool:
     """Calls the method `what` of Rooms with the session's room, this browser's seat,
-    and the further arguments. The next run shows a refusal, or that the room was closed
-    meanwhile."""
+    and the further arguments. Returns whether it was carried out. If not, the next run
+    shows the refusal, or that the room was closed meanwhile."""
     try:
         getattr(rooms(), what)(code(), SEAT.get(), *values, **named)
+        return True
     except Away:
         keys.ROOM_PROBLEM.put(AWAY)
     except GradebookError as error:
         if here():
             keys.ROOM_PROBLEM.put(words.message_of(error))
+    return False
 
 
 def leave() -> None:

@@ -81,7 +81,7 @@ export class Board {
     /** @type {string[]} */
     this.pieces = []; // "first", "inner" or "last" of a bracket, or ""
     this.selected = 0; // the line
-    this.lineInQuestion = -1; // the line in question
+    this.lineInQuestion = -1;
     /** @type {[number, number]} */
     this.shown = [0, 0]; // the first line that is drawn, and the one after the last
     this.next = 0;
