@@ -209,7 +209,7 @@ def move(page: str, question: str, link: str = "", stage: str = "") -> None:
     if room.position is not None and keys.MOVED_TO.get() == place:
         return
     keys.SEEN.put((page, question, stage))  # a lead's own move
-    if seat.act("move", *place):
+    if seat.carried_out("move", *place):
         keys.MOVED_TO.put(place)
 
 

@@ -221,7 +221,12 @@ def enter(room: str) -> None:
     st.query_params.pop(ROOM, None)
 
 
-def act(what: str, *values: Any, **named: Any) -> bool:
+def act(what: str, *values: Any, **named: Any) -> None:
+    """As `carried_out`; a button's callback returns nothing."""
+    carried_out(what, *values, **named)
+
+
+def carried_out(what: str, *values: Any, **named: Any) -> bool:
     """Calls the method `what` of Rooms with the session's room, this browser's seat,
     and the further arguments. Returns whether it was carried out. If not, the next run
     shows the refusal, or that the room was closed meanwhile."""
