@@ -56,8 +56,6 @@ LEAD_NOTES: Key[bool] = Key("room-notes-here", bool)
 """This browser came by the lead's own link: nobody else sees it."""
 SEEN: Key[Any] = Key("room-seen", lambda: None)
 """Where the learner was taken last; True where the learner asks to be taken."""
-MOVED_TO: Key[Any] = Key("room-moved-to", lambda: None)
-"""Where this page of the lead last moved the room: a place's four fields."""
 SHORTCUTS: Key[dict[str, Any]] = Key(
     "shortcut-keys", lambda: {"epoch": secrets.token_hex(4), "seen": 0}
 )

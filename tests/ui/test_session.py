@@ -408,7 +408,11 @@ def test_a_projector_that_is_drawn_again_leaves_the_room_where_the_notes_took_it
         patch.setattr(bar, "bar", meanwhile)
         projector.run()
     assert rooms.read(room).position.question == then
-    # The next run of the page follows.
+    # The page hears that it has to be drawn again, and follows.
+    (mounted,) = projector.sent("room_news")
+    at = dict(parse_qsl(urlsplit(mounted["asked"]).query))["at"]
+    now = news._told(rooms.read(room), Q, "the-lead", at)
+    assert now["draw"] != mounted["draw"]
     assert projector.run().board["name"] == then
 
 

@@ -201,16 +201,15 @@ def _start_timer(seconds: int) -> None:
 
 
 def move(page: str, question: str, link: str = "", stage: str = "") -> None:
-    """Moves the room to where the lead is now. A page that is only drawn again moves
-    nothing: the lead's other device may have taken the room onward meanwhile."""
-    room, place = seat.here(), (page, question, link, stage)
+    """Moves the room to where the lead is now, unless the lead's other device has taken
+    the room onward since this page looked: the page's next run follows it."""
+    room, seen = seat.here(), keys.SEEN.get()
     if room is None or not room.seat(seat.SEAT.get()).leads:
         return
-    if room.position is not None and keys.MOVED_TO.get() == place:
+    if room.position and seen and room.position.heading[:2] != seen[:2]:
         return
-    keys.SEEN.put((page, question, stage))  # a lead's own move
-    if seat.carried_out("move", *place):
-        keys.MOVED_TO.put(place)
+    if seat.carried_out("move", page, question, link, stage):
+        keys.SEEN.put((page, question, stage))
 
 
 # A learner

@@ -28,6 +28,7 @@ from gradebook.cases.scenario import load, names
 from gradebook.classroom.away import Away
 from gradebook.classroom.plan import Step, asked
 from gradebook.core.formatting import counted, minus
+from gradebook.ui import keys
 from gradebook.ui.board.lesson import lesson
 from gradebook.ui.parts import words
 from gradebook.ui.parts.drafts import SKIPPED, Draft, Guess, Progress
@@ -61,13 +62,16 @@ _next: dict[str, asyncio.Future[Room | Away | None]] = {}
 def news(room: Room, name: str = "") -> None:
     """Shows the room's counts, and draws the page again when the room has gone on.
     `name` is of the question on the page, '' for none."""
-    at = room.position.question if room.position else name
+    at, seen = room.position.question if room.position else name, keys.SEEN.get()
+    told = _told(room, name, seat.SEAT.get(), at)
+    if isinstance(seen, tuple) and seen[1] == name:
+        at = name  # a move since this page looked where the room is, is news to it
     covered = int(name not in room.revealed)
     query = urlencode({"question": name, "covered": covered, "at": at})
     address = own_path(f"/room-news/{quote(room.code)}?{query}")
     _mount(
         key="room-news",
-        data=[{"asked": address, **_told(room, name, seat.SEAT.get(), at)}],
+        data=[{"asked": address, **told}],
         width="content",
         on_draw_change=lambda: None,
     )
