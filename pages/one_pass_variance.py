@@ -1,4 +1,4 @@
-"""One-pass variance: rounding divides where nothing should."""
+"""One-pass variance: rounding becomes the divisor of equal rewards."""
 
 from gradebook.ui.pages.bug import bug_page
 

@@ -87,7 +87,7 @@ POINTS = re.compile(r'<span class="gb-point"[^>]*>(.*?)</span>', re.DOTALL)
 
 
 class Visit:
-    """One visitor's session. Every run fails where the page shows a
+    """One visitor's session. Every run fails if the page shows a
     traceback."""
 
     def __init__(self, page="", state=None, **query):
@@ -296,7 +296,7 @@ class Visit:
         return [json.loads(chart.proto.spec) for chart in charts]
 
     def marks(self, panel=0):
-        """[correct, faulty]: the value marked on each row that has one; where lines are
+        """[correct, faulty]: the value marked on each row that has one; if lines are
         tokens, the sum of the row's marks."""
         sides = self.board["panels"][panel]["engines"]
         if "lines" in self.board:

@@ -157,7 +157,7 @@ class Measured(NamedTuple):
 
 
 def measured(condition: case.Bounds, attempt: Attempt) -> Measured | None:
-    """The row that decides: the one furthest outside the bounds where every row has to
+    """The row that decides: the one furthest outside the bounds if every row has to
     be inside, else the nearest. None if no row has the quantity."""
     _, measure = QUANTITIES[condition.of]
     values = by_row(torch.as_tensor(measure(attempt)), condition.token, attempt.batch)

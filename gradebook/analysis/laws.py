@@ -139,7 +139,7 @@ def other_prompts(step: Step, settings: Settings) -> Changes:
 def shift(step: Step, settings: Settings) -> Changes:
     """The same number added to all rewards of a prompt must not change an advantage.
 
-    It needs a baseline from the prompt's own rows (a lone row has none where
+    It needs a baseline from the prompt's own rows (a lone row has none if
     `lone_row` is raw).
     """
     far = 100 * max([1.0, *(abs(row["reward"]) for row in step)])
@@ -216,7 +216,7 @@ def missing(step: Step, settings: Settings) -> Changes:
     """A missing reward is not a 0: a row without credit must get advantage 0, and the
     other rows what they get without it.
 
-    It needs a row without a reward, without tokens, or without EOS where such
+    It needs a row without a reward, without tokens, or without EOS if such
     rows are masked.
     """
     denied = [row for row in step if not row["credited"]]

@@ -52,7 +52,7 @@ def _siblings(log: "pd.DataFrame") -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 def unexplained(log: "pd.DataFrame") -> np.ndarray:
     """Rows whose siblings' rewards are nearly equal, and, unless that is every
-    row, their siblings where float32 cannot hold the rewards. bool [R]."""
+    row, their siblings if float32 cannot hold the rewards. bool [R]."""
     prompt, x = log["prompt"].to_numpy(), log["reward"].to_numpy()
     near = _siblings(log)[2]
     inexact = np.bincount(prompt, x * 1024 != np.round(x * 1024)) > 0

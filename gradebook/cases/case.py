@@ -289,7 +289,7 @@ class Reading(Part):
 
 
 PLACE = "___"
-"""Stands in a reading exercise for the line in question."""
+"""The placeholder of the line in question in a reading exercise."""
 
 
 @dataclass(frozen=True)

@@ -30,8 +30,8 @@ class Opened:
 
 @dataclass(frozen=True)
 class State:
-    """A case as the learner has changed it, with the selected row, and the token of it
-    where lines of the board are tokens, and the bugs of the faulty engine. `opened` is
+    """A case as the learner has changed it, with the selected row, its selected token
+    if the board's lines are tokens, and the bugs of the faulty engine. `opened` is
     the batch that the learner changes, if it is not the case's own."""
 
     scenario: Case

@@ -32,7 +32,7 @@ class Column:
     aliases: str = ""  # what logs call it, beside its name
     title: str = ""  # its heading; the name, unless it is another
     default: Cell = ""  # the cell that changes nothing
-    like: str = ""  # the column whose cells do, where it is there
+    like: str = ""  # the column, if there, whose cells fill this one
     least: int = 0  # the smallest whole number that it holds
     guessed: bool = True  # a log's column of that name is taken for it
     name: str = ""
@@ -286,7 +286,7 @@ def with_point(text: str) -> str:
 def number(cell: Any) -> float:
     text = with_point(label(cell, "a number").replace("\u2212", "-"))
     if not NUMBER.fullmatch(text):
-        # One comma is left only where it may part the thousands.
+        # One comma is left only if it may part the thousands.
         point = " with a decimal point" if "," in text else ""
         raise refuse(f"a number{point}", as_text(cell))
     value = float(text)

@@ -92,7 +92,7 @@ UNDIVIDED = 1e-4
 divided by a deviation."""
 
 BEYOND = 10.0
-"""A declared computation is contradicted where it is this many times beyond what
+"""A declared computation is contradicted if it is this many times beyond what
 rounding allows. Nearer than that, an allowance that is too small by some factor would
 accuse an innocent."""
 

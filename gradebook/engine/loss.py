@@ -71,7 +71,7 @@ def surrogate(
     batch: Batch, advantage: Tensor, log_ratio: Tensor, logp: Tensor
 ) -> Tensor:
     """The policy's loss at a token, by `settings.surrogate`. `advantage` is
-    float [R, T], 0 where a token does not learn. float [R, T]."""
+    float [R, T], 0 if a token does not learn. float [R, T]."""
     s = batch.settings
     if s.surrogate == "reinforce":
         return -advantage * logp

@@ -119,7 +119,7 @@ class Trace:
     log_ratio: Tensor | None = None  # float [R, T]
     surrogate: Tensor | None = None  # float [R, T]
     off_policy: Tensor | None = None  # float [R, T]
-    kl: Tensor | None = None  # float [R, T]; None too where beta is 0
+    kl: Tensor | None = None  # float [R, T]; None too if beta is 0
     weight: Tensor | None = None  # float64 [R]
     loss: Tensor | None = None  # float scalar, the sum over steps
     policy_loss: Tensor | None = None  # float [S]

@@ -58,7 +58,7 @@ def worst_steps(verdict: Verdict, most: int = 10) -> pd.DataFrame:
 
 
 def shown_steps(verdict: Verdict) -> pd.DataFrame:
-    """The frame as a person reads it: where nothing was declared, a step that fits
+    """The frame as a person reads it: if nothing was declared, a step that fits
     "matches"."""
     names = {} if verdict.declared else {"correct": "matches"}
     return verdict.frame.assign(verdict=verdict.frame["verdict"].replace(names))
@@ -67,7 +67,7 @@ def shown_steps(verdict: Verdict) -> pd.DataFrame:
 def step_rows(verdict: Verdict, step: object, most: int = ROWS) -> StepRows:
     """One step's rows in the log's order, so that a row has the number that the
     verdict calls it by; at most `most`, in whole groups, from the worst one on.
-    Raises GradebookError where the step is not there."""
+    Raises GradebookError if the step is not there."""
     j = verdict.judgement
     chosen = j.evidence.steps.labels.astype(str) == str(step) if j else np.zeros(0)
     if j is None or not chosen.any():
@@ -104,7 +104,7 @@ def step_rows(verdict: Verdict, step: object, most: int = ROWS) -> StepRows:
 
 
 def _bug_of(verdict: Verdict, step: object) -> str:
-    """The bug that the step is named by, or that it equals where something else
+    """The bug that the step is named by, or that it equals if something else
     was declared; or else the log's."""
     judged = verdict.frame[verdict.frame["step"].astype(str) == str(step)]
     named = [bug for bug in judged["bug"] if bug]
@@ -150,7 +150,7 @@ def _table(steps: LoggedSteps, order: np.ndarray) -> tuple[Table, str]:
         width = int(max(lengths.max(initial=1), 1))
         if width > MOST_TOKENS:
             note = (
-                "Responses are longer than the table is wide: each stands as"
+                "Responses are longer than the table is wide: each is shown as"
                 " one token, or none where it was rejected."
             )
             lengths, width = np.minimum(lengths, 1), 1
@@ -166,7 +166,7 @@ def state_of(rows: StepRows, scenario: Scenario) -> State:
 
 def failing_test(verdict: Verdict) -> str:
     """The step with the fewest rows of those that name a bug, as a test file that
-    passes on a correct trainer and fails on this one. Raises GradebookError where
+    passes on a correct trainer and fails on this one. Raises GradebookError if
     there is none."""
     off = verdict.frame[verdict.frame["bug"] != ""]
     if not len(off):

@@ -1,6 +1,6 @@
 """Guard: judges each training step as it is trained.
 
-On a healthy step after the first only the declared computation runs. Where the
+On a healthy step after the first only the declared computation runs. If the
 trainer's advantages are not what it gives, everything else is tried. Without a
 declaration the guard warns only of what no declaration could excuse.
 """
@@ -214,7 +214,7 @@ class Guard:
         return j.verdict == "suspect" and bug(j.bug).proof == "structure"
 
     def _warn_of_equal(self, steps: LoggedSteps, step: int) -> None:
-        """Warns once where too many prompts of a step have equal rewards."""
+        """Warns once if too many prompts of a step have equal rewards."""
         if self._equal is None:
             return
         signal = signal_of(steps)

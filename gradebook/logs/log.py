@@ -72,7 +72,7 @@ def check_log(
     """The verdict on a log: a file, a directory, an upload, or several of them.
 
     The arguments are those of `check`; what is given here counts before what a
-    recording says. Where nothing fits, another column that may name prompts is
+    recording says. If nothing fits, another column that may name prompts is
     tried. Raises GradebookError for what cannot be read at all.
     """
     files, tell = each_path(paths), progress or (lambda share, steps: None)
@@ -133,7 +133,7 @@ def leads_nowhere(verdict: Verdict) -> bool:
 def _with_other_columns(
     verdict: Verdict, checked: Callable[[Avoid], Verdict]
 ) -> Verdict:
-    """The verdict with another column that may be the prompts or the rewards, where a
+    """The verdict with another column that may be the prompts or the rewards, if a
     known computation fits with it; else the verdict that was, which says what was
     tried."""
     chosen, tried = verdict.columns, list[str]()
@@ -337,7 +337,7 @@ def _order(j: Judgement) -> Order:
 
 
 def _with_order(statement: Statement, order: Order, explained: bool) -> Statement:
-    """The statement, with the order of rewards; what is left over, where it explains
+    """The statement, with the order of rewards; what is left over, if it explains
     the numbers, says more than a broken order does."""
     words = order_words(order) if order.is_turned or not explained else ""
     return replace(statement, rest=tuple(filter(None, (words, *statement.rest))))
@@ -369,7 +369,7 @@ def check(
     correct_residual, the same for the correct one; row, the worst one,
     counted from 0 in its step; rows and groups, how many the step has; flips,
     rows of another sign than the correct one; groups_affected. A step's
-    verdict depends on its own rows. A step that stands twice, since the run was
+    verdict depends on its own rows. A step that is there twice, since the run was
     resumed, has two rows: "4" and "4 (again)".
 
     Raises GradebookError naming column and row of what cannot be read.
@@ -421,7 +421,7 @@ def _notes(log: Log, rounding: Rounding) -> list[str]:
         " allowed for.": rounding,
     }
     by_row = [
-        f"`{name}` has one value a row, where a mask has one a token, and is not used."
+        f"`{name}` has one value a row. A mask has one a token, so it is not used."
         " If it says which rows the loss keeps, name it as the column `accepted`."
         for name in log.columns.masks_by_row
     ]

@@ -27,8 +27,8 @@ PART = 50_000
 
 @dataclass(frozen=True, eq=False)
 class LoggedBatch(Batch):
-    """Rows that stand together by step, with how many unmasked tokens each has in
-    place of a mask, int64 [R]: `lengths` is 0 where a row was rejected. Steps, and
+    """Rows that are together by step, with how many unmasked tokens each has in
+    place of a mask, int64 [R]: `lengths` is 0 if a row was rejected. Steps, and
     prompts within them, are numbered as they appear."""
 
     lengths: Any = None
@@ -104,10 +104,10 @@ class LoggedSteps:
     """Rows of whole steps, sorted by step, rows of a step in their order.
 
     batch      the rows
-    advantage  float64 [R] as logged, NaN where the log has none
+    advantage  float64 [R] as logged, NaN if the log has none
     labels     [S] the steps' own names
     has        the canonical columns that the log has
-    several    how the reward was made of several, where that is more than a sum
+    several    how the reward was made of several, if that is more than a sum
     names      int64 [R] the log's prompt of each row, the same number in each step
     """
 

@@ -184,7 +184,7 @@ class Recorder(AbstractContextManager["Recorder"]):
         self.close()
 
     def _write(self, rows: RecordedStep) -> None:
-        """To a new stream where columns are others, or the last write failed."""
+        """To a new stream if columns are others, or the last write failed."""
         import pyarrow as pa  # a guard does without
 
         columns: dict[str, Any] = dict(rows.columns)
@@ -215,7 +215,7 @@ class Recorder(AbstractContextManager["Recorder"]):
         of_step = StepFacts(
             step=rows.step, written=written, by_token=rows.by_token, **rows.numbers
         )
-        # A stream is given up where a write ends in the middle of a batch.
+        # A stream is given up if a write ends in the middle of a batch.
         writer, self._writer = self._writer, None
         writer.write_batch(batch, custom_metadata={KEY: of_step.model_dump_json()})
         self._writer = writer
@@ -338,7 +338,7 @@ def _by_token(
 
 
 def _array(column: Any) -> np.ndarray:
-    """A column as a file holds it: half characters stand in no file."""
+    """A column as a file holds it: no file can hold half characters."""
     array = np.asarray(column)
     if array.dtype == object:
         texts = [text.encode("utf-8", "backslashreplace").decode() for text in array]

@@ -39,12 +39,12 @@ class Recording:
     """A folder of recordings. It can be sent to a worker: the rows are read where
     `frame` is called.
 
-    parts     where the rows of each step and rank stand, in order: step, rank,
+    parts     where the rows of each step and rank are, in order: step, rank,
               source, batch (its number in that stream), rows; the others are as
               the recorder wrote them
     declared  what the trainer was configured with
     types     column -> the float type that the trainer handed over, the
-              coarsest one where steps differ
+              coarsest one if steps differ
     columns   the columns that every step has
     problems  what recorders noted, and files that are damaged or cut off
     """

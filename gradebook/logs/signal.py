@@ -36,7 +36,7 @@ class Signal:
                rewards that differ; single, prompts of one row; rows
     size       rows of a prompt, as configured or as most prompts have
     small      prompts with fewer rows
-    masked     share of the rows that the loss masks; None where the log does not say
+    masked     share of the rows that the loss masks; None if the log does not say
     sizes      mean size of the advantages in the first and the last third of the
                steps, or None
     zeros      share of the last third's advantages that are 0

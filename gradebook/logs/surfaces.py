@@ -51,7 +51,7 @@ def worst_first(verdict: Verdict) -> list[dict[str, Any]]:
 
 
 def judged(verdict: Verdict) -> str:
-    """ "Judged 1 of 6 steps."; "" where all that were read were judged."""
+    """ "Judged 1 of 6 steps."; "" if all that were read were judged."""
     if verdict.steps_judged == verdict.steps_read:
         return ""
     steps = counted(verdict.steps_read, "step")

@@ -44,8 +44,8 @@ class TrlLayout:
     """How a log's rows are grouped and its rewards are summed.
 
     weights       one for each reward function
-    group_size    rows per prompt where groups are cut by position, else None
-    training      bool [R] the row is not of evaluation; None where none is
+    group_size    rows per prompt if groups are cut by position, else None
+    training      bool [R] the row is not of evaluation; None if none is
     normalized    the eps with which each function's rewards are normalized
                   in their group before they are summed (GDPO), or None
     """
@@ -60,7 +60,7 @@ class TrlLayout:
 
 def logged(table: pd.DataFrame, columns: Columns, layout: TrlLayout) -> LoggedSteps:
     """A canonical table under a layout, without rows of evaluation, its groups cut
-    by position where TRL does so or the log names no prompt. A function that gave no
+    by position if TRL does so or the log names no prompt. A function that gave no
     reward (NaN) adds nothing, as in TRL. Raises GradebookError for a log of neither
     prompts nor a group size."""
     if layout.training is not None:
@@ -85,7 +85,7 @@ def layout_of(
     group_size: int | None = None,
 ) -> TrlLayout:
     """Group size and weights of a canonical table, as given or those whose summed
-    rewards explain the most advantages, the likeliest where several do as well.
+    rewards explain the most advantages, the likeliest if several do as well.
     Raises GradebookError when the number of weights is wrong."""
     names = columns.rewards
     if weights is not None and len(weights) != len(names):
@@ -178,7 +178,7 @@ def _likeliest(tries: Sequence[Tried], whole_group: int | None) -> Tried:
     def merit(each: Tried) -> tuple[float, bool, float, float]:
         # Parts of a group are on its line, too: the whole group is the better reason.
         whole = each.near == 1 and each.layout.group_size == whole_group
-        # Where advantages are rounded, no eps of the functions comes close; the right
+        # If advantages are rounded, no eps of the functions comes close; the right
         # one leaves the least over.
         off = each.off if each.layout.normalized else 0.0
         return each.near, whole, each.close, -off
@@ -304,7 +304,7 @@ def _off_lines(
 
 def _rewards(table: pd.DataFrame, eps: float | None = None) -> pd.DataFrame:
     """The functions' rewards, [R, F]; with an eps less their group's mean and over
-    its standard deviation (ddof 1) + eps: NaN where empty, 0 for the only one of a
+    its standard deviation (ddof 1) + eps: NaN if empty, 0 for the only one of a
     group."""
     rewards = table.filter(like="reward ")
     if not eps:
@@ -340,7 +340,7 @@ def _divisors(rows: int) -> list[int]:
 def _training(table: pd.DataFrame) -> np.ndarray | None:
     """bool [R]: the row is of a whole group of training. At least half of the steps
     are whole groups of one prompt. In the others, which have as many rows, evaluation
-    cut the first group short, by as many in each, and stands at the end. None where
+    cut the first group short, by as many in each, and comes at the end. None if
     all steps are whole groups, or no size fits."""
     heads = np.flatnonzero(np.diff(pd.factorize(table["step"])[0], prepend=-1))
     steps = np.split(pd.factorize(table["prompt"])[0], heads[1:])

@@ -35,7 +35,7 @@ def solved(
 ) -> Weights | None:
     """The weights under which advantages rise with the summed rewards: float64 [R, F],
     float64 [R], and numbers from 0 of the rows' groups and steps. A function that
-    varies in no group gets 0. None where several ratios do, or none does.
+    varies in no group gets 0. None if several ratios do, or none does.
 
     >>> rewards = np.array([[0, 0], [1, 0], [0, 1.0]])
     >>> solved(rewards, np.array([-1, 1, 0.0]), *np.zeros((2, 3), dtype=int))
@@ -52,7 +52,7 @@ def solved(
 def _ratio(
     rewards: np.ndarray, advantage: np.ndarray, group: np.ndarray
 ) -> np.ndarray | None:
-    """float64 [F], the largest weight 1 or -1. Where not all groups agree on one
+    """float64 [F], the largest weight 1 or -1. If not all groups agree on one
     ratio, that on which most rows' groups agree."""
     away, line = centered(rewards, group), centered(advantage, group)
     size = np.sqrt((away**2).mean(0))
@@ -205,7 +205,7 @@ def least_squares(
 ) -> Weights | None:
     """Weights of two digits under which advantages, float64 [R], are the summed
     rewards, float64 [R, F], less the group's mean or the mean of its other rows;
-    None where there are none, or many. A function that varies in no group gets 0."""
+    None if there are none, or many. A function that varies in no group gets 0."""
     away = centered(rewards, group)
     size = np.sqrt((away**2).mean(0))
     varies = size > EXACT

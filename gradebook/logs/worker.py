@@ -89,7 +89,7 @@ class Checks:
 
     def ask(self, files: Sequence[Source], options: Mapping[str, Any]) -> Check:
         """Begins a check of these files, or puts it into the queue. Raises
-        GradebookError where too many wait already."""
+        GradebookError if too many wait already."""
         check = Check(files, options)
         with self._lock:
             if len(self._queue) > WAITING:
@@ -100,7 +100,7 @@ class Checks:
         return check
 
     def place(self, check: Check) -> int:
-        """How many checks come before this one; 0 where it runs or is done."""
+        """How many checks come before this one; 0 if it runs or is done."""
         with self._lock:
             return self._queue.index(check) if check in self._queue else 0
 
@@ -255,7 +255,7 @@ def _pickled(verdict: Verdict) -> bytes:
 
 
 def _memory() -> tuple[int, int]:
-    """Bytes that this process holds, and of its address space; 0 where the system does
+    """Bytes that this process holds, and of its address space; 0 if the system does
     not say."""
     with suppress(OSError):
         sizes = Path("/proc/self/statm").read_text().split()
@@ -265,7 +265,7 @@ def _memory() -> tuple[int, int]:
 
 
 def _limit() -> None:
-    """Limits what the next check may take, where the system knows limits."""
+    """Limits what the next check may take, if the system knows limits."""
     with suppress(ImportError, OSError, ValueError):
         import resource
 

@@ -339,7 +339,7 @@ class Function:
 
 
 def at(reached: str, *places: str, **settings: Any) -> Callable[[Callable], partial]:
-    """Makes a call the functions that stand at one of these places: each is given
+    """Makes a call the functions at one of these places: each is given
     its setting, what is declared, and more of what a Function has."""
     every = {"reached": reached, "places": places, **settings}
     return lambda call: partial(Function, call=call, **every)

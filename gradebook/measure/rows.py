@@ -16,7 +16,7 @@ class Rows:
 
     groups     rewards by prompt: a number, None, or a list, one for each function
     size       the configured group size: that of the largest group
-    functions  rewards [R, functions], NaN where one is missing
+    functions  rewards [R, functions], NaN if one is missing
     lengths    response tokens of each row, 1 to 4; all four without it
     """
 
@@ -43,7 +43,7 @@ class Rows:
         return self.functions[:, 0]
 
     def lists(self) -> list[list[float]]:
-        """Rewards by prompt, NaN where one is missing."""
+        """Rewards by prompt, NaN if one is missing."""
         return self.by_prompt(self.rewards.double().tolist())
 
     def by_prompt(self, rows: Sequence[Any]) -> list[list[Any]]:

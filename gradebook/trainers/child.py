@@ -44,7 +44,7 @@ class Inputs:
     """The arguments that a function takes.
 
     names    its rewards' names: its first argument is a dict from each to rewards by
-             prompt, and each row of a batch is a list with a reward of each. () where
+             prompt, and each row of a batch is a list with a reward of each. () if
              the first argument is rewards by prompt
     lengths  its second argument is the responses' lengths by prompt
     """
@@ -155,7 +155,7 @@ def _numbers(groups: Any) -> list[list[float]]:
 def apart(
     function: Callable[..., Any], inputs: Inputs = PLAIN
 ) -> Iterator[tuple[Ask, tuple[str, ...]]]:
-    """The function's answers from another process, or from this one where it cannot
+    """The function's answers from another process, or from this one if it cannot
     be loaded there, with notes that say so. It is not called again once its process
     is lost."""
     if getattr(function, "__module__", "") == "__mp_main__":

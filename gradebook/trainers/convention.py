@@ -54,7 +54,7 @@ NO_CONVENTION = dict.fromkeys(
 """The parts of a convention, of which the answers determine none."""
 
 OF_LENGTH = frozenset({LENGTH, LONGER, SHORTER})
-"""What is left over where lengths take part."""
+"""What is left over if lengths take part."""
 
 
 def computations_of(answers: Sequence[Answer]) -> tuple[Computation, ...]:
@@ -111,7 +111,7 @@ def with_own_eps(
     computation: Computation, answers: Sequence[Answer]
 ) -> Computation | None:
     """The computation, with the eps or the least deviation that all whole groups have;
-    None where no number is right for all. It was found on wide groups."""
+    None if no number is right for all. It was found on wide groups."""
     steps = as_steps(*(a for a in answers if a.is_whole))
     ruler = Ruler(steps)
     if not _misses(ruler, compute(steps, computation)):
@@ -182,7 +182,7 @@ def fitting(steps: LoggedSteps) -> tuple[Computation, ...]:
 
 def as_steps(*answers: Answer) -> LoggedSteps:
     """Answers as logged steps. A reward of None is missing. Each row has its length or,
-    where the function is given none, four tokens, so that a whitening over tokens
+    if the function is given none, four tokens, so that a whitening over tokens
     differs from one over rows."""
     rows = [
         (step, prompt, reward or 0.0, advantage, reward is not None, length)
@@ -197,7 +197,7 @@ def as_steps(*answers: Answer) -> LoggedSteps:
 
 
 TOKENS = 4
-"""The tokens of every row, where the function is given no lengths."""
+"""The tokens of every row, if the function is given no lengths."""
 
 
 def lengths_of(answer: Answer) -> Lengths:
@@ -241,7 +241,7 @@ class Ragged:
 
     @property
     def words(self) -> str:
-        return self.how + ", refused where rows do not divide" * self.refuses
+        return self.how + ", refused if rows do not divide" * self.refuses
 
 
 def words_of(
@@ -323,7 +323,7 @@ def _regrouped(answer: Answer, computation: Computation, size: int) -> bool:
 
 
 def _float_type(computation: Computation, answers: Sequence[Answer]) -> str:
-    """float64 where the advantages of large rewards, whose digits float32
+    """ "float64" if the advantages of large rewards, whose digits float32
     loses, are off by no more than their own rounding."""
     large = [a for a in answers if a.is_whole and max(map(abs, flat(a.rewards))) >= 50]
     if not large:

@@ -289,7 +289,7 @@ def _beyond_wide_groups(computation: Computation, answers: Sequence[Answer]) -> 
 
 
 def _of_groups(answer: Answer) -> list[list[float]]:
-    """The advantages. Raises GradebookError where the function gave none, or NaN."""
+    """The advantages. Raises GradebookError if the function gave none, or NaN."""
     if answer.trouble:
         raise GradebookError(answer.trouble)
     return answer.advantages

@@ -29,7 +29,7 @@ def probe(
 ) -> Probe:
     """Says what a function from rewards to advantages computes.
 
-    function  takes rewards by prompt, None where one is missing, and returns
+    function  takes rewards by prompt, None if one is missing, and returns
               advantages in the same shape. It runs in a process of its own
     declared  what it should compute, as `gradebook.check` takes it
     rewards   names of several reward functions: the function then takes a dict

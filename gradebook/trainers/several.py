@@ -158,7 +158,7 @@ def _of_sum(
     lengths: bool,
     troubles: Mapping[str, str],
 ) -> Probe:
-    """The probe of a weighted sum of the rewards: of one reward, over its weight, where
+    """The probe of a weighted sum of the rewards: of one reward, over its weight, if
     the others are 0."""
     at = int(np.argmin([abs(abs(w) - 1) if w else np.inf for w in weights]))
     judged = examination.examine(
@@ -205,7 +205,7 @@ def _laws_of_each(
     lengths: bool,
 ) -> tuple[dict[str, str], dict[str, Shown]]:
     """Each law's answer, and the smallest batch that breaks it: changes of one reward
-    after the other, where the others are 1."""
+    after the other, while the others are 1."""
     settings = Settings()
     if computation and computation.several:
         settings = convention.settings_of(computation)

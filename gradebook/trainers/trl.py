@@ -126,7 +126,7 @@ class Watched:
 
     def _normalized_rewards(self: Any, output: Any) -> Tensor:
         """The reward that is normalized, of all processes, [R]: the functions' weighted
-        sum, NaN where none gave a reward. RLOO clips it and takes its KL off."""
+        sum, NaN if none gave a reward. RLOO clips it and takes its KL off."""
         weights = self.reward_weights.to(self._rewards.device)
         total = (self._rewards * weights).nansum(-1)
         total[self._rewards.isnan().all(-1)] = torch.nan

@@ -54,7 +54,7 @@ class Connections:
 
     def close_silent(self, port: int) -> int:
         """Closes the connections to this port that were silent for SILENT seconds; how
-        many. It closes none where the system does not list a process's sockets."""
+        many. It closes none if the system does not list a process's sockets."""
         if self._is_behind_a_proxy:
             return 0
         now, closed = time.monotonic(), 0

@@ -34,7 +34,7 @@ def reward(row, value):
 
 def judged(name, made, *conditions, edits=None):
     """What a challenge of these conditions misses after some changes; ""
-    where it is solved."""
+    if it is solved."""
     document = {
         "title": "x",
         "goal": "y",

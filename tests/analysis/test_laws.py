@@ -231,7 +231,7 @@ def test_a_law_by_a_wrong_name_is_an_error_with_the_names():
 
 
 def group_means(groups):
-    """r - mean over the rewards that are there; 0 where there is none."""
+    """r - mean over the rewards that are there; 0 if there is none."""
     means = []
     for group in groups:
         there = [reward for reward in group if reward is not None]

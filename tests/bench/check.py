@@ -135,7 +135,7 @@ def logged(frame: pd.DataFrame, bug: str, settings: Settings, chance):
 def right(found: pd.DataFrame, bug: str, declared: bool, same: np.ndarray):
     """bool [S] the step was told what it must be. A correct step is correct,
     can tell nothing, or asks about the raw reward. Of a faulty one the bug is
-    named, asked about or tied; it is never correct where something else was
+    named, asked about or tied; it is never correct if something else was
     declared, nor a suspect by another name. `same`, bool [S]: the bug leaves
     the step as it was."""
     verdict = found["verdict"]

@@ -80,7 +80,7 @@ class Member(Learner):
             self.news = json.loads(component.json)[0] | {"id": component.id}
 
     async def press(self, key: str) -> float:
-        """Presses a button; milliseconds until the page stands."""
+        """Presses a button; milliseconds until the page is drawn."""
         message = BackMsg()
         widgets = message.rerun_script.widget_states.widgets
         widgets.add(id=self.buttons[key]).trigger_value = True

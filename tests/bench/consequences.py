@@ -15,8 +15,8 @@ weak evidence for *lock*, of which about 20 variants were tried:
 * lock: to run out of turns costs twice what quitting costs, and the loss
   weighs each rollout the same ("grpo"). With "dapo" the difference at -0.1
   is only +0.5.
-* All engines train the rows of flat groups, as trainers do (except where
-  the bug is just that).
+* All engines train the rows of flat groups, as trainers do (unless
+  that is the bug).
 """
 
 import argparse
@@ -66,7 +66,7 @@ FIGURES = [
     ("rejected_rows", 1.0, "adam", 50, "success", -0.090, 0.013),
     ("rejected_rows", 1.0, "adam", 200, "success", -0.027, ANY),
 ]
-"""The prototype's figures, 32 seeds; ANY where it gave no interval. There its
+"""The prototype's figures, 32 seeds; ANY if it gave no interval. There its
 half-width is taken to be this run's: both are over 32 seeds of the same
 task. Besides, the rounding of the two printed means is allowed for."""
 MORE = {

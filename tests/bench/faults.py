@@ -116,7 +116,7 @@ def main() -> None:
 
 
 def tried(copy: Path, path: str, old: str, new: str, test: str) -> str:
-    """'noticed', 'NOT NOTICED', or 'gone' where the line is not there. ('RED' is
+    """'noticed', 'NOT NOTICED', or 'gone' if the line is not there. ('RED' is
     a fault whose test fails without it.)"""
     file = copy / "gradebook" / path
     text = file.read_text("utf-8") if file.exists() else ""

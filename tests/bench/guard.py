@@ -65,7 +65,7 @@ def many(name):
 
 
 def declared(settings):
-    """The estimator with these settings, or the settings where none has
+    """The estimator with these settings, or the settings if none has
     them; never eps or ddof, which trainers do not call by name."""
     keys = ("baseline", "scale", "whiten_tokens")
     for name, own in gradebook.ESTIMATORS.items():

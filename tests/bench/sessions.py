@@ -46,7 +46,7 @@ class Learner:
         self.cookie = ""
 
     async def open(self) -> float:
-        """Opens the page; milliseconds until it stands."""
+        """Opens the page; milliseconds until it is drawn."""
         return await self._run(BackMsg())
 
     async def edit(self, row: int, value: str, final: bool = True) -> float:
@@ -85,7 +85,7 @@ class Learner:
 
     async def _once(self, message: str) -> bytes:
         """The answer, over a line that stays open. The server closes an idle
-        line after five seconds; where it does so just now, the message is sent
+        line after five seconds; if it does so just now, the message is sent
         again on a new one, as browsers do."""
         if self.line is not None and not self.line[0].at_eof():
             try:

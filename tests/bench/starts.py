@@ -40,7 +40,7 @@ const look = () => {
 requestAnimationFrame(look);
 """
 )
-"""When the frame was painted in which each first stood, by the wall clock.
+"""When each was first painted, by the wall clock.
 Kept in the page: to ask it from outside takes up to a second while it is
 busy."""
 

@@ -73,7 +73,7 @@ class Board:
         return self.whole.evaluate(VALUES)
 
     def shows(self, **wanted):
-        """Waits until the marks stand there: correct={row: value}, .."""
+        """Waits until the marks are there: correct={row: value}, .."""
         until = time.monotonic() + 30
         while not self.whole.first.evaluate(SHOWS, wanted):
             assert time.monotonic() < until, (wanted, self.values())

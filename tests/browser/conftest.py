@@ -42,7 +42,7 @@ REQUIRED = os.environ.get("GRADEBOOK_BROWSER") == "required"
 
 
 def pytest_collection_modifyitems(items):
-    """Where a browser is required, a test that fails gets a second try, and
+    """If a browser is required, a test that fails gets a second try, and
     the summary names it: a browser starves on a machine that others share,
     and two thousand other results should not be lost with it. What fails
     twice is broken; what is named there has a race that needs mending."""
@@ -59,7 +59,7 @@ def pytest_runtest_makereport(item, call):
     report = yield
     if REQUIRED and report.skipped and not hasattr(report, "wasxfail"):
         report.outcome = "failed"
-        report.longrepr = f"skipped where a browser is required: {item.name}"
+        report.longrepr = f"skipped if a browser is required: {item.name}"
     return report
 
 
@@ -249,7 +249,7 @@ class Tabs:
         if not self.left:
             return Reader(self.context, self.server)
         reader = self.left.pop()
-        reader.page.bring_to_front()  # what stands behind draws no frames
+        reader.page.bring_to_front()  # a page in the background draws no frames
         reader.begin()
         return reader
 

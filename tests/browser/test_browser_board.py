@@ -104,7 +104,7 @@ def test_text_that_cannot_be_read_stays_in_its_field_and_changes_nothing(read):
 
 
 def the_picture_is_saved_with_title_case_and_link(board):
-    """Row 10's numbers, the case and the address stand in the SVG; the PNG
+    """Row 10's numbers, the case and the address are in the SVG; the PNG
     is the same picture at twice the size."""
     page = board.page
     board.type(11, "1")

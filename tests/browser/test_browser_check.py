@@ -72,7 +72,7 @@ def test_a_dropped_log_is_judged_and_its_step_opens_on_the_bugs_page(visitor):
     fits = "(e) => e.scrollWidth <= e.clientWidth"
     assert page.locator(".gb-step").evaluate(fits)
     page.set_viewport_size({"width": 1280, "height": 800})
-    # The button far down the page, for the step that stood open before.
+    # The button far down the page, for the step that was open before.
     visitor.keyed("check-open").get_by_role("button").click()
     heading = page.get_by_role("heading", level=1)
     expect(heading).to_have_text("Partial groups", timeout=60_000)

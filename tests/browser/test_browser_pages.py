@@ -166,7 +166,7 @@ VISITS = [
 # tried on them under long, in the other windows.
 RULED = {BY_STAGE[stage] for stage in ("group", "kl", "score")}
 
-# Brackets stand once where both engines compare the same rows.
+# Brackets are drawn once if both engines compare the same rows.
 DRAWN = {
     "partial_groups": {"both": 2, "correct": 2, "faulty": 1},
     "swapped_scale": {"both": 2, "correct": 0, "faulty": 0},

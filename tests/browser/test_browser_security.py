@@ -19,7 +19,7 @@ KEPT = "JSON.parse(sessionStorage.getItem('violations') ?? '[]')"
 
 @pytest.mark.long
 def test_no_page_violates_the_policy(elsewhere, server):
-    """A bug's page stands open, with what is folded on it; the training runs with
+    """A bug's page is open, with all its folded parts; the training runs with
     their curves; the session with a room."""
     context = elsewhere()
     context.add_init_script(NOTE)

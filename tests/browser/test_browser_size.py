@@ -1,4 +1,4 @@
-"""The answer comes, and box, board and path stand where they stood; the page that
+"""The answer comes, and box, board and path stay in place; the page that
 it opens is short."""
 
 import pytest

@@ -147,7 +147,7 @@ def test_every_guess_has_its_sentence_and_its_place(name):
         return
     expected, row, token = scenario.expected, scenario.focus, scenario.token
     correct, faulty = (float(one.advantage[row]) for one in both(name))
-    if scenario.lines != "row":  # the guess lies on the axis of the push
+    if scenario.lines != "row":  # the guess is on the axis of the push
         correct = expected.correct_push[row][token]
         faulty = expected.faulty_push[row][token]
     assert choice_at(question, faulty) == question.answer

@@ -27,7 +27,7 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture
 def clock(monkeypatch):
-    """A clock that stands until a test sets it."""
+    """A clock that shows the time that a test sets."""
     clock = SimpleNamespace(now=1e9)
     monkeypatch.setattr(time, "time", lambda: clock.now)
     return clock
@@ -310,7 +310,7 @@ def test_thirty_threads_lose_no_vote(rooms):
     code = rooms.open("lead")
 
     def sit(seat, question):
-        """One of a seat's tabs: its votes stand in one row."""
+        """One of a seat's tabs: its votes are in one row."""
         for n in range(10):
             rooms.vote(code, seat, question, n % 3)
             rooms.read(code)

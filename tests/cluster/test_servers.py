@@ -1,6 +1,6 @@
 """Learners over three servers in one room, behind nginx, with PostgreSQL.
 
-Runs where nginx and PostgreSQL are installed; `.ci/run` installs them, and a
+Runs if nginx and PostgreSQL are installed; `.ci/run` installs them, and a
 skip there is a failure.
 """
 
@@ -41,7 +41,7 @@ def free_port():
 
 
 def wait_for(ask, where):
-    """Asks until it answers; a server that starts says nothing when it stands."""
+    """Asks until it answers; a starting server does not say when it is ready."""
     until = time.monotonic() + 120
     while time.monotonic() < until:
         try:

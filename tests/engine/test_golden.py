@@ -14,7 +14,7 @@ FILES = {p.stem: json.loads(p.read_text()) for p in GOLDEN.glob("*.json")}
 
 
 def agree(found, expected, tolerance, where):
-    """Every number is the measured one; null stands for one that is not
+    """Every number is the measured one; null means one that is not
     finite."""
     expected = np.array(expected, dtype=float)
     found = np.array(found, dtype=float).reshape(expected.shape)

@@ -14,7 +14,7 @@ from gradebook import CORRECT, Batch, Settings
 
 FAULTY = gradebook.bug("zero_std_kl").engine
 LN2 = math.log(2)
-UP, DOWN = 1 - LN2, LN2 - 0.5  # KL where the reference is above, below
+UP, DOWN = 1 - LN2, LN2 - 0.5  # KL if the reference is above, below
 DR = {"scale": "none", "beta": 0.5}
 FLAT_SPREAD = 2**-0.5  # two scores s, -s have std s * sqrt(2)
 

@@ -17,8 +17,8 @@ ONE_VOTER = ("length_weighted_mean", "second_best")
 
 
 def traced(rows, settings, engine=CORRECT):
-    """The trace. An example is left out where the step has too few tokens
-    to whiten, or where the faulty engine stops."""
+    """The trace. An example is left out if the step has too few tokens
+    to whiten, or if the faulty engine stops."""
     batch = Batch(**rows, settings=settings)
     try:
         return gradebook.run(engine, batch)
@@ -36,7 +36,7 @@ PER_ROW = (*FLOATS, "credited", "counted", "trained", "token_advantage", "gradie
 
 
 def own_rollouts(rows, settings):
-    """The rows, each a rollout of its own where the baseline looks at the
+    """The rows, each a rollout of its own if the baseline looks at the
     voting row alone."""
     if settings.baseline not in ONE_VOTER:
         return rows
@@ -101,7 +101,7 @@ def test_a_row_without_credit_moves_nobody(rows, settings, reward, data):
 
 @given(columns(most=4), any_settings, st.integers(1, 4), st.booleans())
 def test_full_contiguous_groups_are_equal_bit_by_bit(rows, settings, size, configured):
-    # Each row stands for a prompt of its own, `size` rows wide, and the
+    # Each row is a prompt of its own, `size` rows wide, and the
     # rewards within it go up by a third: sums round.
     count = len(rows["reward"])
     order = [i for i in range(count) for _ in range(size)]
@@ -175,7 +175,7 @@ def test_stages_leave_their_inputs_alone(engine, rows, settings):
 
 
 def outcome(engine, rows, settings):
-    """The trace, or None where the engine stops."""
+    """The trace, or None if the engine stops."""
     try:
         return gradebook.run(engine, Batch(**rows, settings=settings))
     except gradebook.GradebookError:

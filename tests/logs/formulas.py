@@ -264,7 +264,7 @@ def faulty():
         return at, f.groupby("step")["uid"].transform("size").to_numpy()
 
     def mixes(f, cell):
-        """Groups are unequal, some cells hold one group alone where others mix
+        """Groups are unequal, some cells hold one group alone while others mix
         several, and cells are not whole steps, which somebody may mean."""
         several = len(set(cell)) > f["step"].nunique()
         prompts = f.groupby(cell)["group"].transform("nunique")
@@ -510,7 +510,7 @@ def innocent(seed):
 def misdeclared(seed):
     """(what was declared, name, frame) of a computation inside the space that
     differs from what was declared, with any ddof and eps, on some row beyond
-    its rounding; None where chance drew one that does not."""
+    its rounding; None if chance drew one that does not."""
     name, estimator, frame = innocent(seed)
     chance = np.random.default_rng([seed, 1])
     declared = str(chance.choice(["grpo", "dr_grpo", "rloo", "batch_zscore", "opo"]))
@@ -556,7 +556,7 @@ WEIGHTS = ((1, 1), (1, 0.5), (0.7, 0.3), (1, 2), (1, 0.2), (1, 1, 1), (1, 0.5, 0
 
 def written(frame, a, chance, least=0):
     """The frame with its advantages as a log writes them, and the rounding; `least`
-    decimals where it is rounded to decimals."""
+    decimals if it is rounded to decimals."""
     how = str(chance.choice(ROUNDINGS))
     if how.isdigit():
         how = str(max(int(how), least))
@@ -623,7 +623,7 @@ def parts(seed):
 
 def beside():
     """kind -> (frame, chance) -> (frame, advantages): numbers that a plain computation
-    gives but for one thing, which the log shows. None where it made no difference."""
+    gives but for one thing, which the log shows. None if it made no difference."""
 
     def reward_with(f, chance, term, names=USUAL[:3]):
         name = str(chance.choice(names))
@@ -688,7 +688,7 @@ def beside():
 
 
 def shown(seed, kind):
-    """(what it is, frame) of a log that shows `kind`; None where chance drew one that
+    """(what it is, frame) of a log that shows `kind`; None if chance drew one that
     shows nothing."""
     chance = np.random.default_rng([seed, 20, [*beside()].index(kind)])
     f = shape(chance, 4)

@@ -45,7 +45,7 @@ def misdeclared(seed):
 def parts(seed):
     """Rewards of several functions: the computation and the ratio of the weights."""
     name, estimator, weights, frame = formulas.parts(seed)
-    # As in `inside`: where a log says which rows were accepted, it is asked about them.
+    # As in `inside`: if a log says which rows were accepted, it is asked about them.
     said = verdict_on(frame.drop(columns="accepted", errors="ignore"))
     ratio = np.array(said.weights) if len(said.weights) == len(weights) else np.zeros(1)
     same = np.allclose(ratio / ratio.max(), np.array(weights) / max(weights), rtol=2e-3)
@@ -54,7 +54,7 @@ def parts(seed):
 
 
 def shown(kind):
-    """What a log shows where nothing fits; or a computation that is known to do so."""
+    """What a log shows if nothing fits; or a computation that is known to do so."""
 
     def told(seed):
         drawn = formulas.shown(seed, kind)

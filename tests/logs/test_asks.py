@@ -251,7 +251,7 @@ def test_a_question_about_rows_names_the_column_that_says_which_count():
 
 def test_a_uid_of_each_row_leaves_prompts_to_another_column():
     """By hand: Dr. GRPO of 0 and 2, and of 1 and 4; with no other column the
-    uid stays, and rows that stand alone fit nothing."""
+    uid stays, and rows that are alone fit nothing."""
     log = pd.DataFrame({"step": [1, 1, 2, 2], "uid": range(4)})
     log["reward"], log["advantage"] = [0.0, 2.0, 1.0, 4.0], [-1.0, 1.0, -1.5, 1.5]
     both = verdict_on(log.assign(prompt_id=[7, 7, 8, 8]))
@@ -344,7 +344,7 @@ def test_a_fit_that_rests_on_a_guessed_column_says_so():
 
 
 def test_worst_row_is_where_the_log_departs_from_the_declaration():
-    """Whatever else stands in the log. By hand: GRPO of 0, 1, 5 is -0.756,
+    """Whatever else is in the log. By hand: GRPO of 0, 1, 5 is -0.756,
     -0.378, 1.134; Dr. GRPO is -2, -1, 3, so row 2 is off most."""
     log = pd.DataFrame({"step": [1, 1, 1, 2, 2, 2], "uid": [0, 0, 0, 1, 1, 1]})
     log["reward"] = [0.0, 1.0, 5.0, 5.0, 1.0, 0.0]

@@ -87,7 +87,7 @@ def test_strides_of_a_group_are_said_not_to_show():
 @pytest.mark.parametrize(
     "prompts, apart",
     [
-        # Behind the second step's rows stand three of evaluation, for which its
+        # After the second step's rows come three of evaluation, for which its
         # three oldest dropped out.
         ("aaaabbbb cddddxyz eeeeffff", [8, 13, 14, 15]),
         # The last two rows are of evaluation; so are those of step 4, by the others.

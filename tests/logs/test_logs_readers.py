@@ -192,7 +192,7 @@ def test_decimal_commas_are_read(sep):
         # A thousand, or one with three decimals: nobody can know.
         (["1,000", "2,000", "1"], [None, None, 1.0]),
         (["1,000", "0.5", "1"], [None, 0.5, 1.0]),
-        # Where commas are decimal, a point parts thousands, or is a mistake.
+        # If commas are decimal, a point parts thousands, or is a mistake.
         (["1.000", "0,5", "1"], [None, 0.5, 1.0]),
         (["1,234,567", "1,2,3", "1"], [None, None, 1.0]),
     ],

@@ -34,7 +34,7 @@ def by_fours(groups):
 
 
 def missing_is_zero(groups):
-    """Dr. GRPO where a missing reward counts as 0."""
+    """Dr. GRPO if a missing reward counts as 0."""
     rewards = [[r or 0.0 for r in group] for group in groups]
     return [[r - statistics.fmean(g) for r in g] for g in rewards]
 

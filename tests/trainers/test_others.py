@@ -37,7 +37,7 @@ def released(package, path, name):
 
 def follow(trainer, folder, declared, **variables):
     """Runs a recipe with the trainer's variables; the verdict on what it
-    recorded, which is correct. The guard raises where it finds something."""
+    recorded, which is correct. The guard raises if it finds something."""
     guard = gradebook.Guard(declared=declared, action="raise")
     with gradebook.Recorder(folder, declared=declared, strict=True) as record:
         space = {"torch": torch, "recorder": record, "guard": guard}

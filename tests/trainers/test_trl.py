@@ -246,7 +246,7 @@ def test_the_rows_of_two_processes_are_recorded_together(tmp_path):
 
 
 def one_of_two_processes(folder):
-    """What each of them runs: one prompt's rows stand on both."""
+    """What each of them runs: one prompt's rows are on both."""
     one = trainer(folder / "trl", scale_rewards="batch", num_generations=16)
     one.watch(folder / "run", guard="raise", strict=True)
     one.train()

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 
 def answered(answer: Coroutine):
-    """The response, from a thread of its own: where tests in a browser ran
+    """The response, from a thread of its own: if tests in a browser ran
     before, this one has an event loop already."""
     with ThreadPoolExecutor(1) as pool:
         return pool.submit(asyncio.run, answer).result()

@@ -30,7 +30,7 @@ ONE_TAIL = "step,prompt,reward,advantage\n" + "".join(
 def opened(visit):
     """The page, visited once: each test begins another check on it."""
     page = visit("check")
-    checks().ask([pasted(ONE_TAIL)], {}).future.result(600)  # its process stands
+    checks().ask([pasted(ONE_TAIL)], {}).future.result(600)  # its process is ready
     assert "The verdict" not in page.text and page.pictures == []
     return page
 

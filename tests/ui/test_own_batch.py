@@ -69,7 +69,7 @@ def test_a_covered_link_asks_about_the_numbers_on_the_board():
     assert (
         box["otherBatch"]["right"] and box["otherBatch"]["choice"] == "A larger number"
     )
-    # Where the room votes, the question is the case's.
+    # If the room votes, the question is the case's.
     voted = lesson(draft, Progress(), votes=True)["box"]
     assert voted["question"] == CASE.prediction.question
     assert answered(draft, True, 1, None) == (1, None)

@@ -186,7 +186,7 @@ def test_a_tile_is_covered_until_its_question_is_answered(visit):
 
 def test_the_frame_turns_where_the_policy_dies():
     """Rows 0 to 2 earn 1. AReaL's score is 10 (reward - 0.5); with u the mean is
-    (15 + score) / 4. Below 1 they lie half a deviation above it, above 1 below."""
+    (15 + score) / 4. Below 1 they are half a deviation above it, above 1 below."""
     data = frame_data()
     for stop, course in zip(data["stops"], data["right"]["stops"]):
         (panel,) = stop["board"]["panels"]

@@ -105,8 +105,8 @@ def test_a_long_body_is_refused_unread():
 
 @pytest.fixture
 def uploads(monkeypatch):
-    """Session -> the bytes that it holds, where a session uploads at most 20 bytes and
-    all 100."""
+    """Session -> the bytes that it holds. A session uploads at most 20 bytes, all
+    together at most 100."""
     held = {"one": 15, **{f"s{n}": 15 for n in range(5)}, "new": 0}
     monkeypatch.setattr(security, "parked", lambda: held)
     monkeypatch.setattr(security, "lives", lambda session: session in held)

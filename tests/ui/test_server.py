@@ -183,7 +183,7 @@ from streamlit.runtime.uploaded_file_manager import UploadedFileRec
 from gradebook.ui.security import lives, parked
 from gradebook.ui.server import VISIT
 
-app = st.App(VISIT)  # without what stands before it
+app = st.App(VISIT)  # without the layers before it
 
 async def status(method, path):
     scope = {"type": "http", "method": method, "path": path, "headers": []}

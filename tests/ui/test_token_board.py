@@ -38,8 +38,8 @@ def revealed(name, *edits):
 
 
 def test_each_token_has_a_line_and_the_push_of_both_engines():
-    # Prompt A is flat: only the KL is left, 0.04 * (exp(ln 2) - 1) a token, where N is
-    # 10 and a token weighs 1 / 10. Prompt B: 0.707 + 0.04 and -0.707 + 0.04.
+    # Prompt A is flat: only the KL is left, 0.04 * (exp(ln 2) - 1) a token.
+    # N is 10, so a token weighs 1 / 10. Prompt B: 0.707 + 0.04 and -0.707 + 0.04.
     data = drawn(load("zero_std_kl"))
     assert [line[:3] for line in data["lines"][:5]] == [
         [0, 0, 0],

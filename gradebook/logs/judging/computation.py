@@ -47,7 +47,7 @@ class View:
     relabelled so (`space.viewed`); no arithmetic knows of a view.
 
     by         PROMPT, TEXT, ID_AND_TEXT or DRAW
-    draw       with DRAW, the rows of one draw; None where a run is one draw
+    draw       with DRAW, the rows of one draw; None if a run is one draw
     all_rows   rows without tokens, scores or a vote of their own count like others
     no_copies  the last rows of a step are copies that fill it, and have no vote
     """
@@ -83,10 +83,10 @@ class Computation:
 
     about     what a deviation is measured from: "mean" or "baseline"
     lone_row  what a row without siblings is compared with: itself ("zero")
-              or 0 ("raw"); "" where the log has no such row
+              or 0 ("raw"); "" if the log has no such row
     second    a second normalization, or None
     ended     rows without EOS are left out
-    clip      rewards beyond it were clipped; None where none were
+    clip      rewards beyond it were clipped; None if none were
     several   how the reward was made of several, each normalized; None for a sum
     """
 
@@ -147,7 +147,7 @@ class Computation:
 
     @property
     def estimator(self) -> str:
-        """grpo, or batch_mean/group_std; GDPO where rewards were normalized each."""
+        """grpo, or batch_mean/group_std; GDPO if rewards were normalized each."""
         if self.several:
             return GDPO
         name = named(self.baseline, self.scale, self.over).estimator

@@ -49,7 +49,7 @@ class Judgement:
     suspect   the bug that is named or asked about, under its settings
     asks      bugs that these numbers would be under a condition
     ties      bugs that leave no trace on these rows
-    change    the step where the run changed from the first computation to the second
+    change    the step at which the run changed from the first computation to the second
     level     how closely the named computation fits
     residual  its largest distance from a row; NaN if rounding lost it
     frame     one row per step, and
@@ -292,7 +292,7 @@ def _suspected(whole: Judgement, at: np.ndarray) -> Judgement | None:
 
 
 def _verdict_of(suspect: Suspect, evidence: Evidence, at: np.ndarray) -> str:
-    """The verdict for a bug that fits the steps `at`. It accuses only where the correct
+    """The verdict for a bug that fits the steps `at`. It accuses only if the correct
     engine, and whatever was declared, are far from the log."""
     some = np.isin(np.arange(evidence.steps.step_count), at)
     cells = evidence.cells.get(suspect)

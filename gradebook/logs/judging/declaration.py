@@ -31,7 +31,7 @@ class Declaration:
     settings    by the engine's names
     counts      columns that decide which rows count
     several     whether each reward function is normalized by itself (GDPO): as
-                declared, None where nothing says so
+                declared, None if nothing says so
     trusted     columns whose meaning is known
     group_size  rows per prompt, or None
     """
@@ -67,7 +67,7 @@ class Declaration:
 
     def allows(self, c: Computation) -> bool:
         """Whether the computation has the declared value of each setting it decides.
-        Where columns are declared to decide which rows count, not all rows count."""
+        If columns are declared to decide which rows count, not all rows count."""
         if self.several not in (None, c.several is not None):
             return False
         if self.several and not c.is_gdpo:
@@ -150,7 +150,7 @@ def _is_gdpo(estimator: object) -> bool:
 
 def _of_estimator(name: object) -> dict[str, Any]:
     """Baseline, scale and whitening of an estimator. Raises GradebookError."""
-    # Where combinations share an estimator's name, it means the first of them.
+    # If combinations share an estimator's name, it means the first of them.
     backwards = reversed([*NAMED.items()])
     of_name = {each.estimator: parts for parts, each in backwards}
     estimator = str(name).lower().replace("-", "_").replace(" ", "_")

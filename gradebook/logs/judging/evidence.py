@@ -30,7 +30,7 @@ class Change:
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """How computations and suspects lie with the steps of a log.
+    """How computations and suspects compare with the steps of a log.
 
     ruler         the steps, and what distances are measured with
     declaration   what a person, a recorder or the page said of the run
@@ -40,15 +40,15 @@ class Evidence:
     cells         the groups of each suspect that cuts rows by place, float64 [R]
     beyond        how many times further than rounding allows each suspect's correct
                   engine is, [S], and
-    declared_beyond  the nearest computation that was declared; None where one of
+    declared_beyond  the nearest computation that was declared; None if one of
                   those that fit was declared, or nothing was
     coarse        bool [S] the correct engine fits, if advantages were stored in a
                   type of few digits; of bugs that their arithmetic proves
     copies        rows at a step's end that repeat its first rows, and vote
     nearest       the computation that fits most rows of the sample
     change        one change that explains the run, or None
-    left_over     what the numbers show, where nothing fits
-    near          what comes nearest, where nothing fits and they show nothing
+    left_over     what the numbers show, if nothing fits
+    near          the closest computation, if none fits and they show nothing
     """
 
     ruler: Ruler

@@ -1,4 +1,4 @@
-"""Fit: how far a computation lies from the log, and how far it may.
+"""Fit: how far a computation is from the log, and how far it may be.
 
 A step fits at a level: exactly; with what float32 scores lose; with the
 advantages' own rounding; with the rewards' rounding. Letters: R rows, S
@@ -25,7 +25,7 @@ EXACT, SCORES, WRITTEN, REWARDS, NONE = range(5)
 class Numbers:
     """What a computation gives, [R] each: advantages, what the reward was compared
     with, what the distance was divided by in all, the groups of an engine, and the
-    spread to which eps is added, None where it is not."""
+    spread to which eps is added, None if it is not."""
 
     values: np.ndarray
     baseline: np.ndarray
@@ -36,11 +36,11 @@ class Numbers:
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """How a computation lies with the log, [S].
+    """How a computation compares with the log, [S].
 
     level     the level at which all rows of the step fit, or NONE
-    residual  the largest distance of a row, NaN where rounding lost it
-    near      the share of the step's rows that lie near, whatever eps is
+    residual  the largest distance of a row, NaN if rounding lost it
+    near      the share of the step's rows that are near, whatever eps is
     fitting   how many of the step's rows fit at the WRITTEN level
     slack     the most that the rewards' rounding may move a row of the step
     """
@@ -144,9 +144,9 @@ class Ruler:
         return self.steps.worst(np.where(np.isinf(limit), 0, away / limit))
 
     def out_of_reach(self, computed: Numbers, whitened: bool) -> np.ndarray:
-        """bool [S]: a row of the step is so far that no usual eps brings it near; no
-        step is where no eps is added. `whitened`: a second normalization follows, which
-        spreads what eps moves over the step."""
+        """bool [S]: a row of the step is so far that no usual eps brings it near. False
+        for every step if no eps is added. `whitened`: a second normalization
+        follows, which spreads what eps moves over the step."""
         if computed.spread is None:
             return np.zeros(self.steps.step_count, dtype=bool)
         with np.errstate(all="ignore"):

@@ -18,7 +18,7 @@ from gradebook.logs.judging.fit import distance
 from gradebook.logs.judging.suspects import Candidate
 
 SHOWS = 10
-"""A row is off where it is this many times further than what is always allowed."""
+"""A row is off if it is this many times further than what is always allowed."""
 
 
 def framed(whole: Judgement, of_steps: Sequence[Judgement]) -> Judgement:

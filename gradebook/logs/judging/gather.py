@@ -1,6 +1,6 @@
 """Gather: from a log to its evidence, in tiers. Computations come first, those of usual
 views before those of unusual ones; then bugs, for steps that no computation explains or
-beside the computations that fit; then what comes nearest, where nothing fits.
+beside the computations that fit; then the closest computation, if none fits.
 
 Everything is tried on a sample of whole steps; what fits some of them is computed for
 all. Steps that nothing fits are sampled again. R rows, S steps.
@@ -207,7 +207,7 @@ def _may_vote(declaration: Declaration) -> bool:
 
 
 def _with_voters(evidence: Evidence, fitting: Sequence[Computation]) -> Evidence:
-    """The evidence with the bugs by which rows vote that should not, where these rows
+    """The evidence with the bugs by which rows vote that should not, if these rows
     have an advantage of their own, which is not looked at."""
     steps = evidence.steps
     counted = Runs(steps).counted.numpy()

@@ -57,7 +57,7 @@ class LeftOver:
 
 
 def left_over(ruler: Ruler) -> tuple[LeftOver, ...]:
-    """What the log shows; () where it shows nothing. Of the kinds the first that the
+    """What the log shows; () if it shows nothing. Of the kinds the first that the
     numbers show."""
     part = ruler.of_steps(sampled(ruler.steps))
     for rows, all_count in _looked_at(part):
@@ -153,7 +153,7 @@ def pieces(ruler: Ruler) -> LeftOver | None:
 
 
 def neighbours(ruler: Ruler) -> LeftOver | None:
-    """The rows of a prompt stand in neighbouring steps, and are compared there."""
+    """The rows of a prompt are spread over neighbouring steps, and compared there."""
     steps = ruler.steps
     if steps.names is None:
         return None

@@ -1,5 +1,5 @@
 """Numbers: what a computation, or the engine of a bug, gives on the rows of a log, and
-how that lies with what was logged."""
+how that compares with what was logged."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -69,7 +69,7 @@ def beyond(ruler: Ruler, candidate: Candidate) -> np.ndarray:
 
 
 def fit(ruler: Ruler, candidate: Candidate) -> Fit:
-    """How it lies with the log; steps that it cannot compute do not fit."""
+    """How it compares with the log; steps that it cannot compute do not fit."""
     parts = map(ruler.of_steps, ruler.steps.parts())
     fits = [vars(part.fit(compute(part.steps, candidate))) for part in parts]
     return Fit(**{name: np.concatenate([f[name] for f in fits]) for name in fits[0]})

@@ -111,7 +111,7 @@ def _fits(steps: list[dict[str, Any]], settings: Settings) -> Iterator[Fit]:
 
 
 def _beta(step: dict[str, Any], settings: Settings) -> float | None:
-    """What the step's KL is multiplied by in its loss; None where it has none."""
+    """What the step's KL is multiplied by in its loss; None if it has none."""
     gap = np.where(step["mask"], step["ref_logp"] - step["logp"], 0)
     if not np.abs(gap).max(initial=0) <= CLAMPED:
         return None

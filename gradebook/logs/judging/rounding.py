@@ -76,10 +76,10 @@ class Rounding:
 
 
 def rounding_of(values: np.ndarray, kind: str = "") -> Rounding:
-    """The rounding that the numbers share; `kind` is the column's type where
+    """The rounding that the numbers share; `kind` is the column's type if
     it is known: a float type, or "text 4" for text of at most 4 decimals.
 
-    Two different numbers are enough for decimals if neither stands exactly
+    Two different numbers are enough for decimals if neither is exactly
     in binary with few digits. Types are compared after float32.
 
     >>> rounding_of(np.array([0.333, -0.667])).words, rounding_of(np.array([0.5])).words

@@ -208,7 +208,7 @@ def solved(
     computation: Computation, computed: Numbers, logged: np.ndarray
 ) -> Iterator[Computation]:
     """The computation with the eps, or the least deviation, that the rows give, to two
-    digits; nothing where rows give different ones. `computed`, its numbers under its
+    digits; nothing if rows give different ones. `computed`, its numbers under its
     own eps after the root. [R] each."""
     if computed.spread is None or computation.second is not None:
         return
@@ -234,7 +234,7 @@ def solved(
 
 
 def _agreed(values: np.ndarray, spread: np.ndarray) -> float | None:
-    """The number, of two digits, that the values agree on; None where the deviations
+    """The number, of two digits, that the values agree on; None if the deviations
     have too few sizes."""
     if len(np.unique(spread.round(6))) < LEAST_SPREADS:
         return None
@@ -284,7 +284,7 @@ def may_weigh(second: Second, has: frozenset[str]) -> bool:
 
 
 def groupings(steps: LoggedSteps) -> list[View]:
-    """The ways to group these rows, by prompt first: by draw, where a prompt was drawn
+    """The ways to group these rows, by prompt first: by draw, if a prompt was drawn
     twice, by text, and without copies."""
     drawn = np.bincount(grouped(steps, View(DRAW)))
     sizes = np.bincount(drawn).argmax(), np.gcd.reduce(drawn), drawn.min()

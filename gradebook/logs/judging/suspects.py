@@ -147,7 +147,7 @@ def settings_beside(
     if beside and {beside[0].baseline, beside[0].scale} != {"none"}:
         scale = "none" if beside[0].divides else "group_std"
         shapes.append({**shapes[0], "scale": scale})
-    sizes = steps.groups.size  # strides leave a lone row where these are unequal
+    sizes = steps.groups.size  # strides leave a lone row if these are unequal
     lone = bool((sizes != sizes[0]).any() or sizes[0] == 1)
     return conventions(declaration, lone, (*shapes, *MOST_ASKED), details)
 

@@ -23,19 +23,19 @@ class Verdict:
     """The finding on a log's advantages.
 
     statement     that, in sentences; `sentence` has them for a command line
-    judgement     on the steps of the log; None where none could be judged
+    judgement     on the steps of the log; None if none could be judged
     residual      largest distance of a row from the named computation, and
                   `correct_residual` from the correct numbers
     step, row     where the correct numbers are first off, or None
     steps_fitted  steps that the named computation fits
     ties          what fits equally well -> why the log cannot tell
-    near          what comes nearest, where nothing fits
+    near          the closest computation, if none fits
     left_over     the kind of what is left over there, a kind of `left_over`; or ""
     order         whether higher rewards have higher advantages; None if not asked
     unchecked     one line: the columns that would let more be checked
     broken        what was left out or is missing, the first hundred by place
     frame         one row per step: what `check` gives
-    signal        what the rewards can still teach, where there are rows
+    signal        what the rewards can still teach, if there are rows
     what_if       for a log without advantages: what `what_if` gives
     """
 

@@ -39,7 +39,7 @@ class Broken:
             self._named.append(row)
 
     def at(self, file: str, lines: np.ndarray) -> np.ndarray:
-        """The errors, object [R], with the file, and the line of each row where they
+        """The errors, object [R], with the file, and the line of each row if they
         name a place."""
         for row in self._named:
             self.errors[row] = self.errors[row].at(file=file, line=int(lines[row]))

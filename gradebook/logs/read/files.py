@@ -111,7 +111,7 @@ class Source:
 
     def text(self) -> bytes:
         """The file's text, unpacked, in UTF-8; what is no text becomes a question mark.
-        Raises GradebookError where there is none, or too much."""
+        Raises GradebookError if there is none, or too much."""
         import pyarrow as pa
 
         packed = PACKED.get(Path(self.name).suffix.lower())
@@ -434,7 +434,7 @@ def flat(record: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _mostly_objects(lines: Iterable[int], are_objects: Sequence[bool]) -> None:
-    """Raises GradebookError where most lines hold no object. To look at each of a
+    """Raises GradebookError if most lines hold no object. To look at each of a
     million such lines takes half a minute, and it is no log."""
     no_objects = [line for line, is_one in zip(lines, are_objects) if not is_one]
     if 2 * len(no_objects) > len(are_objects):
@@ -511,7 +511,7 @@ def _kind_of_type(name: str) -> str:
 
 def _decoded(log: Any, names: list[str], most: int) -> Any:
     """These columns as an Arrow table: text as the file's own dictionary, so that a
-    text that many rows name is there once. Raises GradebookError where lists and
+    text that many rows name is there once. Raises GradebookError if lists and
     records, which have no dictionary, take more than `most` bytes."""
     import pyarrow as pa
 

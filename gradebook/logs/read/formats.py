@@ -25,8 +25,8 @@ class Format:
     without        patterns of files that are not taken with them
     fields         names that every such file has; none, for files of any fields
     roles          role -> the field that has it; "a.b" is the field b in the field a
-    rows           the rows of one record; None where a record is a row
-    lacks          why the file cannot be checked, and what can; "" where it can
+    rows           the rows of one record; None if a record is a row
+    lacks          why the file cannot be checked, and what can; "" if it can
     """
 
     trainer: str
@@ -86,7 +86,7 @@ def _group(record: Record, trace: Mapping[str, Any]) -> Any:
 
 
 def _weighted(rewards: object) -> float | None:
-    """The sum of weight times score, None where nothing was scored."""
+    """The sum of weight times score, None if nothing was scored."""
     parts = [*rewards.values()] if isinstance(rewards, Mapping) else []
     scored = [part for part in parts if isinstance(part, Mapping) and "score" in part]
     try:

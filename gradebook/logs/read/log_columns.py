@@ -30,11 +30,11 @@ NAMES: Mapping[str, tuple[str, ...]] = {
 GROUP_IDS = ("uid", "group_id", "group", "group_index")
 """Names of a prompt column that TRL's own would not have."""
 TRL_ROLES = ("step", "prompt", "advantage")
-"""What TRL's own columns can be; next to them stand reward functions and
+"""What TRL's own columns can be; next to them are reward functions and
 whatever these log, under any name."""
 VERL_REWARDS = {"token_level_rewards", "token_level_scores"}
 VERL = {"uid", "advantages", "response_mask", *VERL_REWARDS}
-"""verl's own names, where they stand together."""
+"""verl's own names, if they occur together."""
 UNKNOWN = -(2**62)
 """The step of a row that names none."""
 FUNCTION = re.compile(r"\w+_rewards?|\w+_reward_func|rewards?[_/]\w+", re.IGNORECASE)
@@ -48,7 +48,7 @@ First = Mapping[str, tuple[str, ...]]
 Avoid = frozenset[tuple[str, str]]
 """Roles and columns that they take only if no other can be it."""
 SPREAD = 1e-6
-"""One advantage stands at all tokens of a row, up to this."""
+"""The tokens of a row have one advantage, up to this difference."""
 DECIMAL = re.compile(r"[+-]?(?:nan|inf|[0-9]*[.,]?)([0-9]*)", re.IGNORECASE)
 DECIMALS = 12
 """Numbers with more decimals are written in full, not rounded."""
@@ -64,7 +64,7 @@ NUMBER, FLAG, DIGITS, TEXT, LIST, RECORD, EMPTY_COLUMN = (
     "empty",
 )
 """What the cells of a column are: numbers; true and false; numbers that are written as
-text where numbers need not be; other text; lists of numbers; other lists and records;
+text if numbers need not be; other text; lists of numbers; other lists and records;
 none at all."""
 HOLDS: Mapping[str, frozenset[str]] = {
     "number": frozenset({NUMBER, FLAG, DIGITS, LIST, TEXT, EMPTY_COLUMN}),
@@ -127,7 +127,7 @@ class Columns:
         return tuple(dict.fromkeys(names))
 
     def types(self, frame: pd.DataFrame) -> dict[str, str]:
-        """How a log's rewards and advantages are stored, "" where functions differ."""
+        """How a log's rewards and advantages are stored, "" if functions differ."""
         rewards = {_type(frame[name]) for name in self.rewards}
         types = {"reward": rewards.pop() if len(rewards) == 1 else ""}
         if "advantage" in self.role:
@@ -405,7 +405,7 @@ def _of_format(
 def canonical(
     frame: pd.DataFrame, columns: Columns, file: str = "", bad: Broken | None = None
 ) -> pd.DataFrame:
-    """The canonical columns of a file's rows, of step 0 where it names none; the reward
+    """The canonical columns of a file's rows, of step 0 if it names none; the reward
     functions as "reward 0", "reward 1", ..; `broken` is the error of a row that
     cannot be used, and `bad` has those of lines that could not be read."""
     broken = bad or Broken(len(frame))
@@ -445,7 +445,7 @@ def canonical(
 def _rewards(
     frame: pd.DataFrame, columns: Columns, broken: Broken
 ) -> dict[str, np.ndarray]:
-    """Each reward function's numbers, float64 [R], NaN where a row has none: such a row
+    """Each reward function's numbers, float64 [R], NaN if a row has none: such a row
     is not scored."""
     table = {}
     for number, name in enumerate(columns.rewards):
@@ -459,7 +459,7 @@ def _rewards(
 
 
 def _reward_of_tokens(column: pd.Series) -> pd.Series:
-    """One reward a row of a column with a number at each token: their sum, or, where
+    """One reward a row of a column with a number at each token: their sum, or, if
     every row repeats its reward at all tokens, that reward."""
     tokens = column.astype(object).map(listed)
     lists = tokens.dropna()
@@ -476,7 +476,7 @@ def _refuse_lost_rewards(
     broken: Broken,
 ) -> None:
     """Notes the rows without a reward that have an advantage: they had a reward, and
-    the log lost it. Where functions are summed, or the log says which rows were
+    the log lost it. If functions are summed, or the log says which rows were
     scored, it may be a computation."""
     if len(columns.rewards) > 1 or columns.by_place or "scored" in table:
         return
@@ -599,7 +599,7 @@ def _empty(column: pd.Series) -> np.ndarray:
 
 
 def _kinds(column: pd.Series) -> tuple[np.ndarray, pd.Index]:
-    """Each cell's number among the different ones, int64 [R], -1 where it
+    """Each cell's number among the different ones, int64 [R], -1 if it
     is empty, and these. A conversation, a list of messages, is one text."""
     if isinstance(column.dtype, pd.CategoricalDtype):
         return column.cat.codes.to_numpy(), column.cat.categories
@@ -612,7 +612,7 @@ def _kinds(column: pd.Series) -> tuple[np.ndarray, pd.Index]:
 
 
 def _each(column: pd.Series, read: Callable[[object], float]) -> np.ndarray:
-    """What `read` makes of each cell, float64 [R], NaN where it is empty."""
+    """What `read` makes of each cell, float64 [R], NaN if it is empty."""
     codes, kinds = _kinds(column)
     return np.array([*map(read, kinds), np.nan])[codes]
 
@@ -667,8 +667,8 @@ def _flags(column: pd.Series, broken: Broken) -> np.ndarray:
 
 
 def _index(column: pd.Series, broken: Broken) -> np.ndarray:
-    """Numbers that tell rows apart as int64 where most are whole, else as text,
-    [R]; UNKNOWN, or "", where a cell has none."""
+    """Numbers that tell rows apart as int64 if most are whole, else as text,
+    [R]; UNKNOWN, or "", if a cell has none."""
     if column.dtype.kind in "iu" and not column.hasnans:
         return column.to_numpy()
     values, empty = _numbers(column), _empty(column)
@@ -740,7 +740,7 @@ def has_lists(column: pd.Series) -> bool:
 
 def listed(cell: object) -> np.ndarray | None:
     """A cell's list of numbers, or text such as '[1, 1, 0]' or '[True, False]'; None
-    where it is none."""
+    if it is none."""
     if isinstance(cell, str):
         for word, number in (("True", "1"), ("False", "0"), ("None", "NaN")):
             cell = cell.replace(word, number)

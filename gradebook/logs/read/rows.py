@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from gradebook.logs.recording import Recording
 
 WHOLE = 0.75
-"""A step that stands again has at least this share of the rows of the steps
-that stand once. One that is cut in two has half of them."""
+"""A step that was run again has at least this share of the rows of the steps
+that are there once. One that is cut in two has half of them."""
 Progress = Callable[[float], object]
 
 
@@ -49,7 +49,7 @@ class Log:
 
     types          "reward" and "advantage" -> how the first file stores the numbers:
                    a float type, "text 4" for text of at most 4 decimals, or ""
-    recording      what a recorder wrote, where the files are its own
+    recording      what a recorder wrote, if the files are its own
     broken         the first NAMED broken cells and files
     broken_cells   rows with a broken cell; with an empty advantage: empty_advantages
     broken_steps   steps that are left out, since a row of theirs is broken
@@ -59,10 +59,10 @@ class Log:
     unscored       rows without a reward; those of their prompts that have no advantage
                    for it and are not judged: emptied
     curves         what it tells, if it holds curves over steps and no rows
-    gathered       rows of a step stood apart, and were brought together
-    repeated       steps that stand again, as after a resumed run
+    gathered       rows of a step were apart, and were brought together
+    repeated       steps that are there again, as after a resumed run
     table          the rows in canonical columns, in whole steps; none at all
-                   where no step can be judged
+                   if no step can be judged
     """
 
     sources: Sequence[Source]
@@ -137,7 +137,7 @@ def read_files(
     """The log in these files, folders or uploads; the header of the first file that
     can be read decides the columns, but for those that `columns` names. `progress`
     is called with the share of the files that are read. A column that is different
-    on every row, and those of `avoid`, take a role only where no other may.
+    on every row, and those of `avoid`, take a role only if no other may.
     Raises GradebookError when no file can be read.
     """
     paths = list(paths)
@@ -255,12 +255,12 @@ class _FilesRead:
 
 
 def told_apart(table: pd.DataFrame) -> tuple[pd.DataFrame, int]:
-    """The table with a name of its own for each time that a step stands, "4", then
-    "4 (again)", and how many steps stand again, as after a resumed run.
+    """The table with a name of its own for each time that a step comes, "4", then
+    "4 (again)", and how many steps come again, as after a resumed run.
 
-    A step also stands in several places where ranks wrote its rows in pieces.
-    Each place is the whole step where it has the same prompts each time, and as
-    many rows as the steps that stand once. Where no step stands once, the places
+    A step is also in several places if ranks wrote its rows in pieces.
+    Each place is the whole step if it has the same prompts each time, and as
+    many rows as the steps that come once. If no step comes once, the places
     have to be equal row for row: the same file was given twice.
     """
     code = pd.factorize(table["step"])[0]

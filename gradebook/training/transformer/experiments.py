@@ -41,7 +41,7 @@ class Dose(Part):
     conditions: SomeConditions = field(default_factory=dict)
     settings: schema.SomeSettings = field(default_factory=dict)
     correct: Text = ""  # see `correct_name`
-    phrase: Text = ""  # where the experiment's own does not fit
+    phrase: Text = ""  # if the experiment's own does not fit
     tables: Number | None = None  # the same dose on the slider of the tables' study
 
 
@@ -74,7 +74,7 @@ class Experiment(Part):
     correct_of: Text = ""
     says: dict[Annotated[str, one_of(*KINDS)], str] = field(default_factory=dict)
     rollouts: Count = 8
-    plan: Lesson | None = None  # where it is a step of the session
+    plan: Lesson | None = None  # if it is a step of the session
     conditions: SomeConditions = field(default_factory=dict)
     settings: schema.SomeSettings = field(default_factory=dict)
 

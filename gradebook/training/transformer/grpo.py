@@ -57,7 +57,7 @@ class Conditions:
     unscored: float = 0.0  # share without a score; their reward is a filler, 0
     sampler: float = 0.0  # deviation of the noise of the sampler's logits
     bonus: float = 0.0  # added to the reward of a rejected rollout
-    cut: int = 0  # tokens of a row, where a rollout is cut into several
+    cut: int = 0  # tokens of a row, if a rollout is cut into several
     ungrouped: float = 1.0  # times the gradient of a row that is in no group
 
 

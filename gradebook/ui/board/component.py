@@ -208,7 +208,7 @@ async def answer(request: Request) -> Response:
 
 def picture(draft: Draft, kind: str, covered: bool, **changes: Any) -> None:
     """The board with its batch and both engines' results, as `view` has them, save
-    for the changes: the summary, where the board's own will not do."""
+    for the changes: the summary, if the board's own will not do."""
     board(draft, lambda: view(draft, kind=kind, covered=covered) | changes)
 
 

@@ -43,7 +43,7 @@ def lesson(
     votes: bool = False,
     guessed: bool = True,
 ) -> dict[str, Any]:
-    """The board and what stands around it. Where somebody `votes`, the question is the
+    """The board and what is around it. If somebody `votes`, the question is the
     case's, also about a batch from elsewhere. Without `guessed` the reader's own guess
     is left out of the verdict."""
     scenario = draft.scenario
@@ -210,7 +210,7 @@ def asked_about(draft: Draft[Scenario]) -> tuple[float, float]:
 def _result_of(
     both: Comparison, scenario: Scenario, place: tuple[int, int]
 ) -> tuple[float, float]:
-    """Both engines' result on a row, or on the token where lines are tokens."""
+    """Both engines' result on a row, or on the token if lines are tokens."""
     if scenario.lines != "row":
         correct, faulty = token_board.sides(both)
         return float(correct[place]), float(faulty[place])
@@ -424,7 +424,7 @@ def _stage(
     sides: int,
 ) -> tuple[dict[str, Any], bool]:
     """A stage of so many engines: its name, its results as text, and its slopes over
-    the token's logp where there are some; and whether the two engines differ in it."""
+    the token's logp if there are some; and whether the two engines differ in it."""
     if stage == "group":
         texts = _group(traces[0], row), _group(traces[1], row)
     else:
@@ -482,8 +482,7 @@ def _slopes(
     batch: Batch, traces: tuple[Trace, Trace], stage: str, row: int, token: int | None
 ) -> tuple[str, str]:
     """How the stage's number changes with the token's logp, as text; "" for both if
-    neither changes. Not where a row has one ratio: that slope is not one token's
-    own."""
+    neither changes, or if a row has one ratio: that slope is not one token's own."""
     of_row = batch.settings.ratio == "sequence"
     if token is None or stage not in SLOPES or of_row:
         return "", ""

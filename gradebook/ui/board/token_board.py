@@ -7,7 +7,7 @@ lines      [row, first token, last token, group, head] of each line. Neighbours 
            Lines of one group are joined by a bracket; the head shows the row's cells
 token      the selected token
 tokenNames  what each line's token is called, "2" or "2 to 41"
-masked     "1" where a line's token is masked: a tool's text or padding
+masked     "1" if a line's token is masked: a tool's text or padding
 advantages  each row's advantage, if its tokens are trained with it
 windows    by engine, on each line [low, anchor, high, edge]: the numbers between which
            a token is not clipped; edge is 1 or -1 for the end that can stop it

@@ -15,10 +15,10 @@ regrouped  the group size of pasted rows and that of the settings, if it is anot
 overflow  which numbers are too large, in a sentence
 panels    one axis each: title, engines (values), text, flips, differ, reach and
           unit (of the axis before the answer, and now), and ghosts (values of
-          the batch as it came) where there are some
+          the batch as it came) if there are some
 causes    by engine, none for results of other rows: group labels, `at` (the
-          baseline in units of the reward), `say` ('1' where the row has a say),
-          `counts` ('1' where it counts in the statistics, if that differs), `scale`
+          baseline in units of the reward), `say` ('1' if the row has a say),
+          `counts` ('1' if it counts in the statistics, if that differs), `scale`
           (the divisor)
 second    by engine the values before the second normalization
 """

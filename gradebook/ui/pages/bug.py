@@ -107,7 +107,7 @@ def rest(
 ) -> None:
     """What a finished edit draws again, apart from the board: in the `places` of the
     settings, the opened stage and the formulas. Every element here costs each edit
-    time; what edits do not change stands outside. After an Undo of a batch that came
+    time; what edits do not change is outside. After an Undo of a batch that came
     from elsewhere, which the page was `drawn` with, the whole page."""
     name, (settings, stage, formulas) = draft.scenario.bug, places
     covered, had_other_batch = drawn

@@ -234,7 +234,7 @@ HERE = ("localhost", "127.0.0.1", "::1", "0.0.0.0")
 
 
 def for_others(link: str) -> tuple[str, str]:
-    """The link as other machines can open it, and a warning where none of them can."""
+    """The link as other machines can open it, and a warning if none of them can."""
     parts = urlsplit(link)
     if parts.hostname not in HERE:
         return link, ""
@@ -257,7 +257,7 @@ def for_others(link: str) -> tuple[str, str]:
 
 def own_address() -> str:
     """This machine's address in its network, by which it would reach another one.
-    Nothing is sent. 127.0.0.1 where it is in none."""
+    Nothing is sent. 127.0.0.1 if it is in none."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asked:
         try:
             asked.connect(("192.0.2.1", 9))  # an address for documentation

@@ -81,7 +81,7 @@ class Desk:
 
     @property
     def run(self) -> Run:
-        """The tables' run, where there is one."""
+        """The tables' run, if there is one."""
         assert self.place.run is not None
         return self.place.run
 

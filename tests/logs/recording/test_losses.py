@@ -62,7 +62,7 @@ def test_a_turned_kl_is_told_by_the_loss_and_its_policy_part(tmp_path, estimator
     assert TURNED not in checked(tmp_path / "correct", **how)
     engine = gradebook.bug("kl_sign").engine
     sentence = checked(tmp_path / "faulty", engine, **how)
-    # Beta is 0.4. Where the estimator and the sum are not the declared ones, several
+    # Beta is 0.4. If the estimator and the sum are not the declared ones, several
     # fit by a constant more.
     assert TURNED in sentence
     assert "−0.4 times the KL" in sentence or (estimator, loss) != ("k3", "dapo")

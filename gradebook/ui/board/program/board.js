@@ -38,7 +38,7 @@ import { Reveal } from "./reveal.js";
 const STEP = 240; // ms: undo, a flag, a row more or less
 const FOLLOW = 60; // ms: answers to a hand that moves or types
 const CALM = 300; // ms after which the rest of the page hears of a selection
-const WIDE = 1600; // px of a window in which the box stands beside the board
+const WIDE = 1600; // px of a window in which the box is beside the board
 const SHORT = 6; // lines of a board beside which the box is as high as the path, too
 const LONG = 128; // lines beyond which only those in sight are drawn
 /** @type {Map<string, "linear" | "symlog">} */
@@ -51,7 +51,7 @@ const CHOSEN = new Map(); // the axis chosen by case and axis
  *
  * @typedef {object} Server
  * @property {(message: Message) => Promise<Data | null>} ask  what the board shows after
- *   a message; null where the server is away
+ *   a message; null if the server is away
  */
 
 export class Board {
@@ -163,7 +163,7 @@ export class Board {
   // Messages
 
   /**
-   * The server answers with the board's new data. Where it is away, the outbox sends
+   * The server answers with the board's new data. If it is away, the outbox sends
    * again.
    * @param {Message} message
    */
@@ -232,7 +232,7 @@ export class Board {
   }
 
   /**
-   * The line of a row, or of a token of it; -1 where there is none.
+   * The line of a row, or of a token of it; -1 if there is none.
    * @param {number} row
    * @param {number | null} token
    */
@@ -294,7 +294,7 @@ export class Board {
   }
 
   /**
-   * What a cell will hold, where an edit of it is on its way.
+   * What a cell will hold, if an edit of it is on its way.
    * @param {number} row
    * @param {string} column
    */
@@ -314,7 +314,7 @@ export class Board {
   // Handles
 
   /**
-   * The number at which the line's handle stands, or null.
+   * The value of the line's handle, or null.
    * @param {number} line
    * @returns {number | null}
    */
@@ -370,7 +370,7 @@ export class Board {
   move(line, value, gesture) {
     this.hold(line, value);
     this.type(line, short(value), gesture);
-    this.rows.follow(line, value); // the marks stand until the answer is there
+    this.rows.follow(line, value); // the marks stay until the answer is there
   }
 
   /**
@@ -423,7 +423,7 @@ export class Board {
   }
 
   /**
-   * Another line is selected. What stands below the board follows when the
+   * Another line is selected. The page below the board follows when the
    * hand rests, or with the next edit, which may be the start of a drag.
    * @param {number} line
    */
@@ -444,7 +444,7 @@ export class Board {
   }
 
   /**
-   * The focus to a part of a line; false where the line is not drawn.
+   * The focus to a part of a line; false if the line is not drawn.
    * @param {number} line
    * @param {string} selector
    */
@@ -485,7 +485,7 @@ export class Board {
     this.next = 0;
     const { width, known: data } = this;
     if (!width || !data?.panels) return;
-    // While a hand is at work the columns stand where they are.
+    // During a gesture the columns stay where they are.
     if (!this.busy || this.laid?.width !== width) {
       const laid = layout(data, width, this.pieces.some(Boolean), innerWidth >= WIDE);
       if (!alike(this.laid, laid)) this.laid = laid;
@@ -665,7 +665,7 @@ const joined = (groups) =>
   });
 
 /**
- * Rows of one prompt and step stand on one band: its number, line by line.
+ * Rows of one prompt and step share one band: its number, line by line.
  * @param {Data} data
  */
 function bands({ columns, rows }) {

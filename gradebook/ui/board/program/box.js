@@ -3,7 +3,7 @@
 // leads a room has no vote, and only reads the choices.
 //
 // The large numbers are those of the board, at each edit: of the row in question, or
-// of the selected one where there is none. The report's stand small beside them.
+// of the selected one if there is none. The report's numbers are small beside them.
 
 import { button, html, prose, set } from "./dom.js";
 import { sign } from "./legend.js";

@@ -1,5 +1,5 @@
 // Causes, drawn at the left axis: which lines each engine compares with
-// each other and where their baseline lies, which lines have a say, and how
+// each other and where their baseline is, which lines have a say, and how
 // long the divisor is.
 //
 // One engine's brackets open to the right and are solid (correct), the
@@ -56,7 +56,7 @@ export class Causes {
     this.kept.sweep();
   }
 
-  /** Where a changed value stood in the case as it came. */
+  /** Where a changed value was in the case as it came. */
   before() {
     const { board } = this;
     if (board.layout.plain) return;
@@ -87,7 +87,7 @@ export class Causes {
       const last = (lines[lines.length - 1] + 1) * height - 3;
       let d = `M${now[0] + serif},${first} H${now[0]}`;
       lines.forEach((line, i) => {
-        // Where the baseline is another one, the bracket changes its place.
+        // If the baseline is another one, the bracket changes its place.
         if (i && now[i] !== now[i - 1]) d += ` V${line * height} H${now[i]}`;
         d += ` V${(line + 0.5) * height}`;
         if (counts[i]) d += ` h${serif * 0.7} h${-serif * 0.7}`;
@@ -97,7 +97,7 @@ export class Causes {
     });
   }
 
-  /** 1, or a round number where the longest divisor would be too short to see. */
+  /** 1, or a round number if the longest divisor would be too short to see. */
   magnified() {
     const { data, causeAxis: axis } = this.board;
     const sizes = data.causes.flatMap(({ at, scale = [] }) =>
@@ -109,7 +109,7 @@ export class Causes {
 
   /**
    * The divisor: a bar from the baseline, as long as it is large. One for
-   * a group, or one a line where it differs within the group.
+   * a group, or one a line if it differs within the group.
    * @param {Group} group
    * @param {"both" | "correct" | "faulty"} kind
    * @param {number} length
@@ -128,7 +128,7 @@ export class Causes {
       const start = at[i] ?? 0;
       const from = board.causeAxis.at(start);
       const long = this.times * pixels(board.causeAxis, start, size);
-      // Where there is no room on the right, the bar goes to the left.
+      // If there is no room on the right, the bar goes to the left.
       const place = [from, from + long > board.causeAxis.right ? from - long : from + long];
       const y = (line + 1) * height - (kind === "faulty" ? 5 : 10);
       board.glide.to(key, place, length, ([a, b]) =>

@@ -1,5 +1,5 @@
 // The challenge: one line at the foot of the board, with its state and the number
-// that decides it. On a phone it stands in the sheet, with a slider for the one value
+// that decides it. On a phone it is in the sheet, with a slider for the one value
 // that it lets the reader edit.
 
 import { button, html, prose, set } from "./dom.js";

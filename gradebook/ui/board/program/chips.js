@@ -1,6 +1,6 @@
-// The response mask as chips: filled where a token is unmasked. In a row
+// The response mask as chips: filled if a token is unmasked. In a row
 // they are painted by clicking or dragging over them; for the selected row
-// they stand below as buttons, too, large enough for keys and fingers.
+// they are repeated below as buttons, large enough for keys and fingers.
 
 import { button, html, set, svg, within } from "./dom.js";
 import { follow } from "./drag.js";

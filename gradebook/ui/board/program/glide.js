@@ -1,4 +1,4 @@
-// Moves what is drawn from where it stands to where it belongs.
+// Moves drawn marks from where they are to where they belong.
 
 export const still = matchMedia("(prefers-reduced-motion: reduce)");
 
@@ -25,7 +25,7 @@ export class Glide {
 
   /**
    * Draws the numbers `to` of this key within so many milliseconds. What
-   * comes for the first time, or in another form, stands there at once.
+   * is new, or has another form, is there at once.
    * With no milliseconds nothing sets out, and what is on its way goes on to
    * where it belongs now: the reveal makes the page longer, and its new
    * scroll bar makes the board narrower.

@@ -58,7 +58,7 @@ export class Guess {
   }
 
   /**
-   * The guess stands at a value of the axis; the choice follows.
+   * Puts the guess at a value of the axis; the choice follows.
    * @param {number} value
    */
   put(value) {
@@ -171,8 +171,8 @@ export class Guess {
   }
 
   /**
-   * The side of the diamond on which words of this length stand on no mark: 1 is right,
-   * -1 is left; 0 is above or below it, where no side has room.
+   * The side of the diamond on which words of this length cover no mark: 1 is right,
+   * -1 is left; 0 is above or below it, if no side has room.
    * @param {number} at
    * @param {number} length
    * @param {boolean} isAnswered

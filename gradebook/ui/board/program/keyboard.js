@@ -3,7 +3,7 @@
 // On a handle: arrows move the value, with Shift by ten times as much,
 // Home and End go to the axis' ends, Page Up and Page Down to another line.
 // In a cell: Enter and the vertical arrows go to another line, Escape brings
-// back what stood there. Anywhere: Ctrl+Z and Ctrl+Shift+Z take back the last edit
+// back the earlier text. Anywhere: Ctrl+Z and Ctrl+Shift+Z take back the last edit
 // of the board, and what is being typed in a cell is one; Alt with a vertical arrow
 // moves the row, Ctrl+D duplicates it.
 

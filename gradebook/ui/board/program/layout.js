@@ -1,4 +1,4 @@
-// Where everything stands, in pixels, at a given width.
+// The place of everything, in pixels, at a given width.
 
 /** @import { Column, Data } from "./types.js" */
 
@@ -7,7 +7,7 @@ const BRACKET = 17; // pixels left of the lines' numbers for the brackets of gro
 const MANY = 8; // lines beyond which they are lower
 const NUMBER = 94; // pixels of a result as a number, before and after the answer
 const GAP = 10;
-const CHIP = 15; // pixels of a mask chip with its gap, where there is room
+const CHIP = 15; // pixels of a mask chip with its gap, if there is room
 const LEAST_CHIP = 6;
 const AXES = 300; // pixels that the axes get before any optional column
 
@@ -112,7 +112,7 @@ export function layout(data, width, joined, large) {
 const lineHeight = (many, large) => (large ? (many ? 34 : 40) : presenting() ? 26 : many ? 28 : 34);
 
 /**
- * Where lines are tokens: row, label, reward, advantage, token, the dragged number and
+ * If lines are tokens: row, label, reward, advantage, token, the dragged number and
  * its axis, the mask, the axis of the results, the numbers. The selected row shows the
  * other columns. On a phone a lane without numbers shows what the engines compare.
  * @param {Data} data

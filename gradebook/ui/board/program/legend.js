@@ -48,7 +48,7 @@ export class Legend {
   }
 
   /**
-   * Nothing moves under a hand: the legend stands while a handle is held, and
+   * Nothing moves under a hand: the legend stays while a handle is held, and
    * keeps a place for the sign that comes with the first edit.
    * @param {Data} data
    * @param {Layout} layout

@@ -30,7 +30,7 @@ const PAUSE = 500; // ms without a key after which the rest of the page follows
  * @property {string} token
  * @property {string} advantage
  * @property {boolean} masked
- * @property {string} number  what the handle stands at, as text
+ * @property {string} number  the handle's value, as text
  * @property {boolean} named  the row's number is shown
  */
 
@@ -66,7 +66,7 @@ export class Lines {
     /** @type {number | undefined} */
     this.pause = undefined;
     /** @type {WeakMap<HTMLInputElement, string>} */
-    this.came = new WeakMap(); // what stood in a cell when it got the focus
+    this.came = new WeakMap(); // a cell's text when it got the focus
     const { whole } = board;
     whole.addEventListener("input", ({ target }) => {
       if (target instanceof HTMLInputElement) this.typed(target);
@@ -137,7 +137,7 @@ export class Lines {
   }
 
   /**
-   * The element of a line, where it is drawn.
+   * The element of a line, if it is drawn.
    * @param {number} number
    */
   element(number) {
@@ -145,7 +145,7 @@ export class Lines {
   }
 
   /**
-   * Gives the focus to a part of a line, where it is drawn.
+   * Gives the focus to a part of a line, if it is drawn.
    * @param {number} number
    * @param {string} selector
    */
@@ -218,7 +218,7 @@ export class Lines {
   }
 
   /**
-   * Both engines' numbers; of the covered one a question mark where it is asked.
+   * Both engines' numbers; of the covered one a question mark if it is asked.
    * @param {number} number
    */
   texts(number) {
@@ -353,7 +353,7 @@ export class Lines {
     const i = data.columns.findIndex((c) => c.name === input.dataset.column);
     if (i < 0) return;
     const column = data.columns[i];
-    // What the server refused stands in its field beside the value that holds.
+    // Text that the server refused stays in its field, beside the value that holds.
     const [value, why] = state.refused[i] ?? [state.cells[i], null];
     const locked = data.locked.includes(column.name) || !state.open || Boolean(data.fixed);
     const busy = root.activeElement === input && this.types(input);
@@ -454,7 +454,7 @@ export class Lines {
   }
 
   /**
-   * Brings back what stood in a cell when it got the focus; false where it was no cell.
+   * Brings back a cell's text from when it got the focus; false if it was no cell.
    * @param {HTMLInputElement} input
    */
   restore(input) {
@@ -471,7 +471,7 @@ export class Lines {
   }
 
   /**
-   * The text of what holds, where the server refused what is in the field.
+   * The text of what holds, if the server refused what is in the field.
    * @param {HTMLInputElement} input
    */
   holding(input) {
@@ -494,7 +494,7 @@ export class Lines {
   }
 
   /**
-   * Somebody is typing there: what stands in it is newer than the data.
+   * Somebody is typing there: the field's text is newer than the data.
    * @param {HTMLInputElement} input
    */
   types(input) {

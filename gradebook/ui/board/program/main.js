@@ -23,7 +23,7 @@ export function draw(component) {
 }
 
 /**
- * What the board shows after the edits of a message; null where the server is away.
+ * What the board shows after the edits of a message; null if the server is away.
  * @param {Message} message
  * @returns {Promise<Data | null>}
  */

@@ -1,6 +1,6 @@
 // Both engines' results: a filled circle for correct, an open diamond for
 // faulty, a line between them where they differ, and ghosts where they
-// stood in the case as it came.
+// were in the case as it came.
 
 import { Kept, set, svg } from "./dom.js";
 import { ends } from "./layout.js";
@@ -116,7 +116,7 @@ export class Marks {
   }
 
   /**
-   * Where the blue dot of the question stood before the axis widened.
+   * Where the blue dot of the question was before the axis widened.
    * @param {Panel} panel
    * @param {number} p
    * @param {number} line
@@ -137,7 +137,7 @@ export class Marks {
   }
 
   /**
-   * From where each engine's result stood before its second normalization: what
+   * From each engine's result before its second normalization: what
    * draws the arrow to a place.
    * @param {number} line
    */
@@ -165,7 +165,7 @@ export class Marks {
   }
 
   /**
-   * Where the marks stood before the edits.
+   * Where the marks were before the edits.
    * @param {Panel} panel
    * @param {number} p
    * @param {number} line

@@ -7,7 +7,7 @@
 // Edits with one gesture (a drag, typing in a cell) are one act, which ends
 // with `finish`: it commits the last of them. An edit without a gesture is an act
 // by itself. When the server has answered a finished act, and says that the rest of
-// the page is behind, the page hears of it; where somebody pauses in a gesture, too.
+// the page is behind, the page hears of it; if somebody pauses in a gesture, too.
 
 /** @import { Edit, Message } from "./types.js" */
 
@@ -50,7 +50,7 @@ export class Outbox {
 
   /**
    * What came with the data: another epoch is another draft on the server,
-   * which knows nothing of edits that were meant for the old one. Where the
+   * which knows nothing of edits that were meant for the old one. If the
    * server was away they are made again, on the draft as it was kept.
    * @param {string} epoch
    * @param {number} ack
@@ -162,7 +162,7 @@ export class Outbox {
 
   /**
    * What a place of the table will hold once the server has heard everything;
-   * undefined where nothing is on its way to it. Of tokens, that of `first`.
+   * undefined if nothing is on its way to it. Of tokens, that of `first`.
    * @param {number} row
    * @param {string} column
    * @param {number | null} first

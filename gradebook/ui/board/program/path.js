@@ -13,7 +13,7 @@ const LEAST = 88; // pixels of a stage; else the path goes downwards
 const MOST = 210;
 const FOLD = 200; // pixels of a chapter that is one mark
 const [TOP, LOW] = [10, 80]; // pixels of the tracks, below the names
-const LOW_OF_TOKENS = 92; // where slopes are shown
+const LOW_OF_TOKENS = 92; // the same, if slopes are shown
 const [STEP, HEADING] = [40, 28]; // heights where the path goes downwards
 const DOWN = [17, 41]; // pixels of the tracks there
 

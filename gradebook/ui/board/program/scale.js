@@ -37,7 +37,7 @@ export class Axis {
   }
 
   /**
-   * Pixels of a value; a value beyond the end stands at the end.
+   * Pixels of a value; a value beyond the end is put at the end.
    * @param {number} x
    */
   at(x) {
@@ -87,7 +87,7 @@ export class Axis {
   }
 
   /**
-   * Where lines stand, with a distance that their numbers fit into.
+   * Where lines are drawn, at a distance that their numbers fit into.
    * @param {number} distance  pixels
    */
   ticks(distance) {

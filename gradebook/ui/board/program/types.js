@@ -6,7 +6,7 @@
  *
  * @typedef {object} Line  a line of the board: a row, or tokens of it
  * @property {number} row
- * @property {number | null} first  its first token; null where lines are rows
+ * @property {number | null} first  its first token; null if lines are rows
  * @property {number | null} last
  * @property {number} group  lines of one group are joined by a bracket
  * @property {boolean} head  the row's own cells are shown on it
@@ -40,14 +40,14 @@
  * @property {string} title
  * @property {string} [help]
  * @property {[string, string]} [ends]  what the axis' ends mean
- * @property {[string, string]} [briefly]  the same, where there is little room
+ * @property {[string, string]} [briefly]  the same, if there is little room
  * @property {Value[][]} engines
  * @property {string[][]} text
  * @property {number[]} differ
  * @property {number[]} flips
  * @property {Value[][]} [ghosts]
  * @property {[number, number]} reach  before the answer, and now
- * @property {[Value, Value]} unit  where it is symlog; before the answer, and now
+ * @property {[Value, Value]} unit  if it is symlog; before the answer, and now
  *
  * @typedef {object} Cause  what one engine compares, line by line
  * @property {number[]} group
@@ -114,7 +114,7 @@
  * @property {string} title
  * @property {boolean} open  its stages are shown; else they are one mark
  * @property {Stage[]} stages
- * @property {number} result  the stage whose number stands for the chapter
+ * @property {number} result  the stage whose number the chapter shows
  *
  * @typedef {object} Track  the path
  * @property {number} row
@@ -156,7 +156,7 @@
  * @property {[number, number, number, number, boolean][] | null} [lines]  see Line
  * @property {number} [token]  the selected token
  * @property {boolean} [byPosition]  the tokens of one position are together
- * @property {string} [masked]  "1" where a line's token is masked
+ * @property {string} [masked]  "1" if a line's token is masked
  * @property {Window[][]} [windows]  by engine and line
  * @property {string[]} [ratios]  of each line
  * @property {[string, Value[]][]} [ticks]
@@ -166,7 +166,7 @@
  * @property {string[]} [tokenNames]  of each line
  * @property {string[]} [advantages]  of each row
  * @property {Handles} handles
- * @property {AxisSpec & {title: string}} [causeAxis]  of the brackets, where they cannot
+ * @property {AxisSpec & {title: string}} [causeAxis]  of the brackets, if they cannot
  * share that of the handles
  * @property {[Value[], Value[]]} [turns]  by engine, on each line the dragged number at
  * which the push is 0
