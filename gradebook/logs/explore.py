@@ -36,10 +36,10 @@ MOST_TOKENS = 64
 
 @dataclass(frozen=True, eq=False)
 class StepRows:
-    """One step of a log as a bug page loads it: under the convention, and with the
-    bug, that the step or the log is named by; the `row` that is off most; `logged`
-    and `correct` advantages, float64 [rows], NaN for none; a note on what the table
-    leaves out."""
+    """One step of a log as a bug's page loads it. The settings and the bug are those by
+    which the step, or else the log, is named. `row` is the row that is farthest off;
+    `logged` and `correct` are advantages, float64 [rows], NaN for none; `note` says
+    what the table leaves out."""
 
     table: Table
     settings: Settings
@@ -58,16 +58,16 @@ def worst_steps(verdict: Verdict, most: int = 10) -> pd.DataFrame:
 
 
 def shown_steps(verdict: Verdict) -> pd.DataFrame:
-    """The frame as a person reads it: if nothing was declared, a step that fits
-    "matches"."""
+    """The verdict's frame for a person. If nothing was declared, a step that fits is
+    called "matches" instead of "correct"."""
     names = {} if verdict.declared else {"correct": "matches"}
     return verdict.frame.assign(verdict=verdict.frame["verdict"].replace(names))
 
 
 def step_rows(verdict: Verdict, step: object, most: int = ROWS) -> StepRows:
-    """One step's rows in the log's order, so that a row has the number that the
-    verdict calls it by; at most `most`, in whole groups, from the worst one on.
-    Raises GradebookError if the step is not there."""
+    """One step's rows in the log's order, with the row numbers of the verdict: at most
+    `most` rows, in whole groups, beginning with the group of the worst row. Raises
+    GradebookError if the step is not there."""
     j = verdict.judgement
     chosen = j.evidence.steps.labels.astype(str) == str(step) if j else np.zeros(0)
     if j is None or not chosen.any():
@@ -104,8 +104,8 @@ def step_rows(verdict: Verdict, step: object, most: int = ROWS) -> StepRows:
 
 
 def _bug_of(verdict: Verdict, step: object) -> str:
-    """The bug that the step is named by, or that it equals if something else
-    was declared; or else the log's."""
+    """The bug by which the step is named. If something else was declared, the bug that
+    the step equals. If neither exists, the log's bug."""
     judged = verdict.frame[verdict.frame["step"].astype(str) == str(step)]
     named = [bug for bug in judged["bug"] if bug]
     for asks in judged["asks"][judged["verdict"] == "other"]:
@@ -120,8 +120,8 @@ def _bug_of(verdict: Verdict, step: object) -> str:
 def _shown_rows(
     steps: LoggedSteps, away: np.ndarray, stride: int, most: int
 ) -> np.ndarray:
-    """int64, in the log's order: the rows of whole groups from that of the row
-    that is worst by `away` on, and from a place where a stride begins."""
+    """int64, in the log's order: the rows to show, in whole groups from the group of
+    the worst row by `away`. With a `stride` they begin at the start of a stride."""
     if steps.rows <= most:
         return np.arange(steps.rows)
     code = steps.prompt
@@ -136,7 +136,7 @@ def _shown_rows(
 
 
 def _table(steps: LoggedSteps, order: np.ndarray) -> tuple[Table, str]:
-    """The rows as a table, and what it cannot hold."""
+    """The rows as a table, and a note on what a table cannot hold."""
     b, note = steps.batch, ""
     columns = {
         "prompt": [f"p{code}" for code in b.prompt_index.numpy()[order]],
@@ -151,7 +151,7 @@ def _table(steps: LoggedSteps, order: np.ndarray) -> tuple[Table, str]:
         if width > MOST_TOKENS:
             note = (
                 "Responses are longer than the table is wide: each is shown as"
-                " one token, or none where it was rejected."
+                " one token, or as none if it was rejected."
             )
             lengths, width = np.minimum(lengths, 1), 1
         columns |= {f"t{t + 1}": (lengths > t).tolist() for t in range(width)}
@@ -165,9 +165,8 @@ def state_of(rows: StepRows, scenario: Scenario) -> State:
 
 
 def failing_test(verdict: Verdict) -> str:
-    """The step with the fewest rows of those that name a bug, as a test file that
-    passes on a correct trainer and fails on this one. Raises GradebookError if
-    there is none."""
+    """A test file of the smallest step that names a bug. The test passes on a correct
+    trainer and fails on this one. Raises GradebookError if no step names a bug."""
     off = verdict.frame[verdict.frame["bug"] != ""]
     if not len(off):
         raise refuse("a step that names a suspect", "none", "step")

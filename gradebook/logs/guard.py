@@ -154,7 +154,8 @@ class Guard:
         return self.finding
 
     def _judged(self, rows: RecordedStep) -> Finding | None:
-        """What is wrong with a step, if anything is that a guard acts on."""
+        """The finding on a step, if the step is wrong and the guard acts on it; else
+        None."""
         # A row without a reward is not scored.
         reward = np.nan_to_num(rows.columns["reward"])
         steps = to_logged({**rows.columns, "reward": reward})
@@ -192,8 +193,8 @@ class Guard:
         )
 
     def _fitting(self, ruler: Ruler) -> list[Computation]:
-        """The computations that give the step's advantages: of those that fitted the
-        steps before; if none does, of those that are declared."""
+        """The computations that give the step's advantages. Those that fitted the
+        earlier steps are tried first, then the declared ones."""
         fitted = [c for c in self._fitted if numbers.fit(ruler, c).good.all()]
         if fitted or not self.declared:
             return fitted
@@ -207,8 +208,8 @@ class Guard:
         return declared.fitting(np.array([0]), WRITTEN)
 
     def _acts_on(self, j: Judgement) -> bool:
-        """The judgement is one to act on: if nothing was declared, only a bug that the
-        numbers prove by themselves."""
+        """Whether the guard acts on the judgement. Without a declaration it acts only
+        on a bug that the numbers prove by themselves."""
         if self.declared:
             return j.verdict in ("other", "suspect", "none fits")
         return j.verdict == "suspect" and bug(j.bug).proof == "structure"

@@ -124,7 +124,7 @@ def _with_its_mask(declaration: Declaration, log: Log) -> Declaration:
 
 
 def leads_nowhere(verdict: Verdict) -> bool:
-    """No computation fits with the columns that were chosen."""
+    """Whether no computation fits with the columns that were chosen."""
     return verdict.verdict == "none fits" or (
         verdict.judgement is None and verdict.log.broken_cells > 0
     )
@@ -133,8 +133,8 @@ def leads_nowhere(verdict: Verdict) -> bool:
 def _with_other_columns(
     verdict: Verdict, checked: Callable[[Avoid], Verdict]
 ) -> Verdict:
-    """The verdict with another column that may be the prompts or the rewards, if a
-    known computation fits with it; else the verdict that was, which says what was
+    """The verdict with another column for the prompts or the rewards, if a known
+    computation fits with it. Otherwise the earlier verdict, with a note of what was
     tried."""
     chosen, tried = verdict.columns, list[str]()
     for role, alternatives in verdict.log.columns.alternatives.items():
@@ -161,7 +161,7 @@ def _with_other_columns(
 def _signal(
     steps: LoggedSteps, log: Log, layout: TrlLayout, group_size: int | None
 ) -> Signal:
-    """What the rewards can still teach; the rows of evaluation are set apart."""
+    """What the rewards can still teach. Rows of evaluation are left out."""
     rewards = log.table.filter(like="reward ").to_numpy()
     if layout.training is not None:
         rewards = rewards[layout.training]
@@ -202,20 +202,20 @@ def pairs(parts: Iterable[str], key: str) -> dict[str, str]:
 
 
 def _settings(run: Recording | None, declared: Mapping[str, Any]) -> dict[str, Any]:
-    """What was recorded and what is declared now, which counts first: an estimator in
-    place of all that it decides."""
+    """The recorded settings, replaced by those that are declared now. A declared
+    estimator replaces every setting that it decides."""
     replaced = ("baseline", "scale", "whiten_tokens") if "estimator" in declared else ()
     recorded = run.declared if run else {}
     return {k: v for k, v in recorded.items() if k not in replaced} | {**declared}
 
 
 def _made(log: Log) -> frozenset[str]:
-    """Columns that Gradebook makes of empty rewards: their meaning is known."""
+    """The columns that Gradebook made from empty rewards. Their meaning is known."""
     return frozenset({"scored"}) - log.columns.role.keys()
 
 
 def _read(log: Log, declared: Mapping[str, object]) -> Verdict:
-    """The verdict before anything is judged."""
+    """The verdict as it is after reading, before anything is judged."""
     why = "broken steps" if log.broken_cells else "no steps"
     if "advantage" not in log.columns.role:
         why = "no advantages"
@@ -264,14 +264,14 @@ def _is(count: int) -> str:
 
 
 def _with_losses(statement: Statement, read: Verdict) -> Statement:
-    """The statement, with what a recording says of its loss."""
+    """The statement, with the findings of a recording's losses."""
     run = read.log.recording
     found = () if run is None else of_loss.findings(run, read.declared)
     return replace(statement, rest=(*statement.rest, *found))
 
 
 def _verdict(read: Verdict, layout: TrlLayout, j: Judgement) -> Verdict:
-    """The verdict with what was judged."""
+    """The verdict, with the judgement on it."""
     log, ruler = read.log, j.evidence.ruler
     steps = ruler.steps
     has_advantages = "advantage" in steps.has
@@ -313,8 +313,8 @@ def _verdict(read: Verdict, layout: TrlLayout, j: Judgement) -> Verdict:
 
 
 def _with_assumed_weights(j: Judgement) -> Judgement:
-    """The judgement under weights that the log does not determine, without what other
-    weights would change."""
+    """The judgement if the log does not determine the reward weights. Findings that
+    other weights would change are left out."""
     if j.verdict not in BY_WEIGHTS and j.why != "rounding":
         return j
     frame = _without_weights(j.frame)
@@ -395,7 +395,7 @@ def check(
 
 
 def _without_weights(frame: pd.DataFrame) -> pd.DataFrame:
-    """The frame without verdicts that other weights would change."""
+    """The frame without verdicts that other reward weights would change."""
     verdict = frame["verdict"].replace([*BY_WEIGHTS], "cannot tell")
     return frame.assign(verdict=verdict)
 

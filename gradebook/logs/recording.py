@@ -263,7 +263,7 @@ def _stream(source: Source, problems: list[str]) -> _Stream | None:
 
 
 def _noted(files: Iterable[Source]) -> list[str]:
-    """What the recorders noted in the files' folders while they wrote."""
+    """The problems that recorders noted in the files' folders while they wrote."""
     problems: list[str] = []
     for folder in dict.fromkeys(source.path.parent for source in files if source.path):
         for note in sorted(folder.glob("problems-rank*.txt")):

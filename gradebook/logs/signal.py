@@ -148,7 +148,7 @@ class Signal:
 
 @dataclass(frozen=True)
 class Function:
-    """What one of several reward functions adds.
+    """How one of several reward functions varies beside their sum.
 
     alone    prompts whose summed rewards are equal while this function's are not
     of       prompts whose summed rewards are equal
@@ -273,8 +273,8 @@ def _functions(
     flat: np.ndarray,
     several: np.ndarray,
 ) -> tuple[Function, ...]:
-    """What each function adds, for two functions or more. `flat` and `several`,
-    bool [G]: the summed rewards are equal; there are two rows or more."""
+    """A line for each of two or more functions; () for one. `flat` and `several`, bool
+    [G]: the summed rewards are equal; the prompt has two rows or more."""
     if rewards is None or rewards.shape[1] < 2:
         return ()
     found = []

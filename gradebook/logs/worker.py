@@ -100,7 +100,7 @@ class Checks:
         return check
 
     def place(self, check: Check) -> int:
-        """How many checks come before this one; 0 if it runs or is done."""
+        """The number of checks that come before this one; 0 if it runs or is done."""
         with self._lock:
             return self._queue.index(check) if check in self._queue else 0
 
@@ -175,7 +175,7 @@ def _ended(process: subprocess.Popen[bytes]) -> int:
 
 
 def _why(check: Check, code: int) -> str:
-    """Why there is no verdict."""
+    """The reason why there is no verdict, in a sentence."""
     import signal
 
     if check.is_cancelled:

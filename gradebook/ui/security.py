@@ -174,7 +174,8 @@ class Security:
 
 
 def _refusal_of_body(asked: HTTPConnection) -> Response | None:
-    """The answer to a request whose body would be refused, by what its head says."""
+    """The refusal of a request by the size and kind that its head states for the body;
+    None if it may come."""
     session = _uploads_to(asked)
     header = asked.headers.get("content-length", "")
     length = int(header[:16]) if header.isdecimal() else 0

@@ -174,8 +174,8 @@ def _decided(whole: Judgement, at: np.ndarray) -> Judgement:
 
 
 def _fits(whole: Judgement, at: np.ndarray, most: int) -> Judgement | None:
-    """At least one computation fits: decide between correct, other and a question.
-    Prefer the computations chosen for the whole log; otherwise prefer exact fits."""
+    """At least one computation fits: decide between correct, other and a question. The
+    computations chosen for the whole log come first; without them, exact fits do."""
     evidence, declaration = whole.evidence, whole.declaration
     fits = evidence.computations
     fitting = _preferred(whole, at, most)
@@ -202,8 +202,9 @@ def _fits(whole: Judgement, at: np.ndarray, most: int) -> Judgement | None:
 
 
 def _questioned(j: Judgement, at: np.ndarray) -> Judgement:
-    """The judgement that a computation fits the steps `at`, unless a person has to be
-    asked first, or the declared computation fits nearly as well."""
+    """The judgement that a computation fits the steps `at`. It becomes a question if
+    copies vote, if the raw reward fits and nothing was declared, or if the declared
+    computation is not far from the log."""
     is_declared = j.verdict == "correct"
     if not is_declared and not j.evidence.contradicts_declaration(at):
         return replace(j, verdict="cannot tell", why="close")
@@ -234,8 +235,8 @@ def _preferred(whole: Judgement, at: np.ndarray, most: int) -> tuple[Computation
 def _tied_bugs(
     evidence: Evidence, at: np.ndarray, asks: Sequence[Suspect]
 ) -> tuple[str, ...]:
-    """Bugs that leave no trace on the steps `at`: they fit as well, and nothing has to
-    be asked about them."""
+    """Bugs that leave no trace on the steps `at`: they fit as well as the computation,
+    and no condition has to be asked about."""
     asked_about = {suspect.bug for suspect in asks}
     fitting = [s for s, lies in evidence.suspects.items() if lies.good[at].all()]
     tied = [s.bug for s in fitting if s.surety != 1 and s.bug not in asked_about]
@@ -243,8 +244,8 @@ def _tied_bugs(
 
 
 def conditions(evidence: Evidence, at: np.ndarray) -> tuple[Suspect, ...]:
-    """A suspect of each bug that fits all the steps `at` while its correct engine does
-    not: the bug that these numbers would be if those settings were configured."""
+    """A suspect for each bug that fits all the steps `at` while its correct engine does
+    not fit them. Under the suspect's settings these numbers would be the bug."""
     chosen: dict[str, Suspect] = {}
     for suspect, lies in evidence.suspects.items():
         # Rounding is no other setting's computation.
@@ -256,7 +257,8 @@ def conditions(evidence: Evidence, at: np.ndarray) -> tuple[Suspect, ...]:
 
 
 def _suspected(whole: Judgement, at: np.ndarray) -> Judgement | None:
-    """A bug that fits all the steps `at`, or some while the others are right."""
+    """The judgement for a bug that fits all the steps `at`, or fits some while the
+    other steps are correct."""
     evidence = whole.evidence
     fits = evidence.suspects
 

@@ -44,14 +44,14 @@ class Declaration:
 
     @property
     def decides(self) -> bool:
-        """It says something that decides advantages."""
+        """Whether it declares a setting on which advantages depend."""
         deciding = (*OF_ESTIMATOR, "mask_no_eos", "reward_clip")
         decided = not self.settings.keys().isdisjoint(deciding)
         return decided or self.several is not None
 
     def computation(self, beside: Sequence[Computation]) -> Computation:
-        """The computation that was declared; what was not is as in the computations
-        that it is compared with."""
+        """The declared computation. Settings that were not declared are those of the
+        computations that it is compared with."""
         grpo = Computation("group_mean", "group_std", eps=1e-6)
         like = next(iter(beside), grpo)
         usual = (c for c in beside[:6] if c.divides and c.eps_at == "after")
@@ -81,8 +81,8 @@ class Declaration:
         )
 
     def matches(self, computations: Sequence[Computation]) -> bool | None:
-        """Whether one of the computations is what was declared; None if there are none,
-        or nothing was declared."""
+        """Whether one of the computations is the declared one; None if there is no
+        computation, or no declaration."""
         if self == Declaration() or not computations:
             return None
         return any(map(self.allows, computations))
@@ -124,8 +124,8 @@ def declaration_of(
     group_size: int | None = None,
     trusted: frozenset[str] = frozenset(),
 ) -> Declaration:
-    """What a person named. Raises GradebookError for a setting, a value or an
-    estimator that does not exist."""
+    """The declaration that a person's settings make. Raises GradebookError for a
+    setting, a value or an estimator that does not exist."""
     rest = dict(declared or {})
     estimator = rest.pop("estimator", None)
     counts = {*str(rest.pop("counts", "") or "").replace("+", " ").split()}

@@ -95,24 +95,25 @@ class Evidence:
         return sorted(named, key=plainness)
 
     def explains(self, suspect: Suspect, at: np.ndarray) -> bool:
-        """The suspect fits all the steps `at`, or some while its correct engine fits
-        the others."""
+        """Whether the suspect fits all the steps `at`, or fits some while its correct
+        engine fits the others."""
         good = self.suspects[suspect].good[at]
         if good.any() and not good.all():
             good = good | self.twins[suspect].good[at]
         return bool(good.all())
 
     def contradicts_declaration(self, at: np.ndarray) -> bool:
-        """Whatever was declared is far from a row of the steps `at`."""
+        """Whether the declared computation is far from a row of the steps `at`."""
         beyond = self.declared_beyond
         return beyond is not None and bool(beyond[at].max() >= BEYOND)
 
     def contradicts_twin(self, suspect: Suspect, at: np.ndarray) -> bool:
-        """The suspect's correct engine is far from a row of the steps `at`."""
+        """Whether the suspect's correct engine is far from a row of the steps `at`."""
         return bool(self.beyond[suspect][at].max() >= BEYOND)
 
     def with_change(self) -> "Evidence":
-        """The same, with the suspects beside the computations of the change."""
+        """The evidence, with the suspects that were tried beside the computations of
+        the change."""
         if self.change is None:
             return self
         return replace(self, suspects={**self.suspects, **self.change.suspects})

@@ -59,8 +59,8 @@ class Fit:
 
 @dataclass(frozen=True, eq=False)
 class Ruler:
-    """What distances on some steps are measured with; `ignored`, bool [R],
-    are rows that need not fit."""
+    """Measures how far a computation is from the log on some steps, and how far
+    rounding allows it to be. `ignored`, bool [R], marks rows that need not fit."""
 
     steps: LoggedSteps
     advantage: Rounding = Rounding()

@@ -170,8 +170,8 @@ def _with_suspects(
 
 
 def _once_more(fits: Fits, evidence: Evidence) -> Evidence:
-    """The evidence, also of computations that the declaration rules out by which rows
-    it counts, or by a clip."""
+    """The evidence with more computations: those that the declaration rules out only by
+    the rows that it counts, or by a clip."""
     declaration = evidence.declaration
     rest = {k: v for k, v in declaration.settings.items() if k not in LIMITS}
     wider = replace(declaration, settings=rest)
@@ -180,7 +180,8 @@ def _once_more(fits: Fits, evidence: Evidence) -> Evidence:
 
 
 def _with_distance(evidence: Evidence, fitting: Sequence[Computation]) -> Evidence:
-    """The evidence with the distance of what was declared, unless that fits."""
+    """The evidence with the distance of the declared computation from the log, unless
+    that computation fits."""
     declaration = evidence.declaration
     if not declaration.decides and not declaration.counts:
         return evidence
@@ -202,13 +203,13 @@ def _with_distance(evidence: Evidence, fitting: Sequence[Computation]) -> Eviden
 
 
 def _may_vote(declaration: Declaration) -> bool:
-    """It was declared that rows which the loss masks count in the mean, as in TRL."""
+    """Whether it was declared that masked rows count in the mean, as they do in TRL."""
     return declaration.settings.get("mask_no_eos") is False
 
 
 def _with_voters(evidence: Evidence, fitting: Sequence[Computation]) -> Evidence:
-    """The evidence with the bugs by which rows vote that should not, if these rows
-    have an advantage of their own, which is not looked at."""
+    """The evidence with the bugs by which rows vote that should not count. The logged
+    advantages of these rows are not compared."""
     steps = evidence.steps
     counted = Runs(steps).counted.numpy()
     fits = Fits(replace(evidence.ruler, ignored=~counted))
@@ -246,7 +247,8 @@ def _voting_copies(fits: Fits, fitting: Sequence[Computation]) -> int:
 
 
 def _is_explained(evidence: Evidence) -> bool:
-    """Something fits all steps, if only within the rounding of the rewards."""
+    """Whether one computation or bug fits all steps, at least within the rounding of
+    the rewards."""
     telling = evidence.telling
     if evidence.change is not None or evidence.fitting(telling, REWARDS):
         return True
@@ -272,7 +274,8 @@ def _change(fits: Fits, evidence: Evidence) -> Change | None:
 
 
 def _nearest(fits: Fits, evidence: Evidence) -> NearMiss | None:
-    """What comes nearest to a log that nothing fits."""
+    """The computation that is closest to a log that nothing fits, also if it fits only
+    with every sign turned; None if none is close."""
     ruler = fits.ruler
     turned = replace(ruler.steps, advantage=-ruler.steps.advantage)
     of_turned = search(replace(ruler, steps=turned), evidence.declaration)
@@ -323,8 +326,8 @@ def _computations(fits: Fits, declaration: Declaration, only: Only = every) -> E
 
 @dataclass(eq=False)
 class Sample:
-    """What fits some of the sampled steps. `nearest` is the computation that fits the
-    largest share of their rows."""
+    """The computations that fit some of the sampled steps. `nearest` is the computation
+    that fits the largest share of their rows."""
 
     ruler: Ruler
     declaration: Declaration
@@ -420,7 +423,8 @@ FLAGGED, ENDED, ALL = (False, False), (True, False), (False, True)
 
 
 def _counting(steps: LoggedSteps, declaration: Declaration) -> list[tuple[bool, bool]]:
-    """The ways to count rows that may matter in this log, the usual one first."""
+    """The ways to decide which rows count that may matter in this log, the usual one
+    first."""
     masked = declaration.settings.get("mask_no_eos")
     if masked is not None:
         return [ENDED] if masked else [FLAGGED, ALL]
@@ -433,8 +437,8 @@ def _counting(steps: LoggedSteps, declaration: Declaration) -> list[tuple[bool, 
 
 
 def some_steps(steps: LoggedSteps, left: np.ndarray, rows: int = SAMPLE) -> np.ndarray:
-    """Of the steps `left` some of about so many rows, spread evenly, with the first
-    that lost rows. bool [S]"""
+    """bool [S]: some of the steps `left`, of about so many rows in all. They are spread
+    evenly, and include the first step that lost rows."""
     size = steps.batch.step_rows.numpy()
     places = np.flatnonzero(left)
     if size[places].sum() <= 2 * rows:
@@ -455,7 +459,7 @@ def some_steps(steps: LoggedSteps, left: np.ndarray, rows: int = SAMPLE) -> np.n
 
 def _bugs(fits: Fits, declaration: Declaration, at: np.ndarray) -> dict[Suspect, Fit]:
     """The suspects that fit some of the steps `at`, bool [S], under the settings that
-    people ask for."""
+    people use most."""
     if not at.any():
         return {}
     part = _part(fits.ruler, at)
@@ -498,8 +502,9 @@ def _part(ruler: Ruler, at: np.ndarray) -> Ruler:
 def _best_of_each(
     fits: Fits, part: Ruler, tried: Mapping[Suspect, Fit]
 ) -> dict[Suspect, Fit]:
-    """Of each bug that fits some sampled step the best suspect that is as near as its
-    correct engine, and the best that is not; with their fit on the whole log."""
+    """For each bug that fits some sampled step, up to two suspects with their fit on
+    the whole log: the best that is as near as its correct engine, and the best that is
+    not."""
     best = sorted(
         (s for s in tried if tried[s].good.any()),
         key=lambda s: (-int(tried[s].good.sum()), int(tried[s].level.max())),
@@ -535,8 +540,8 @@ def _under_all_settings(
 def _until_found(
     few: Iterable[Suspect], tried: Mapping[Suspect, Fit]
 ) -> Generator[Suspect, None, set[str]]:
-    """Suspects, those of each bug until one fits every step. Returns the bugs of which
-    one does."""
+    """Yields suspects, those of each bug until one fits every step. Returns the bugs
+    for which one did."""
     bugs = set[str]()
     for each in few:
         if each.bug not in bugs:

@@ -19,8 +19,8 @@ from gradebook.logs.judging.frame import framed
 def judge(
     ruler: Ruler, declaration: Declaration, tick: gather.Tick = gather.untold
 ) -> Judgement:
-    """The verdict on a log's steps, as a whole and step by step. `tick` is called
-    often."""
+    """The judgement on a log's steps, as a whole and step by step. `tick` is called
+    often, so that a caller can show progress or cancel."""
     judgement = decide(gather.gather(ruler, declaration, tick))
     return framed(judgement, by_step(judgement))
 

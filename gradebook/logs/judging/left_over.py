@@ -57,8 +57,9 @@ class LeftOver:
 
 
 def left_over(ruler: Ruler) -> tuple[LeftOver, ...]:
-    """What the log shows; () if it shows nothing. Of the kinds the first that the
-    numbers show."""
+    """The pattern in the differences that no known computation explains; () if there is
+    none. The kinds are tried in order, and the first that the numbers show is
+    returned."""
     part = ruler.of_steps(sampled(ruler.steps))
     for rows, all_count in _looked_at(part):
         for look in KINDS:
@@ -68,8 +69,9 @@ def left_over(ruler: Ruler) -> tuple[LeftOver, ...]:
 
 
 def _looked_at(part: Ruler) -> Iterator[tuple[Ruler, bool]]:
-    """The rows as the log marks them. If it leaves some out, then as if all counted,
-    and True."""
+    """The rows that are examined, and whether all were counted: first the rows as the
+    log marks them, then, if the log leaves some out, the same rows as if all
+    counted."""
     yield part, False
     if not Runs(part.steps).counted.all():
         every = replace(part.steps, batch=viewed(part.steps, View(all_rows=True)))
@@ -174,7 +176,8 @@ def neighbours(ruler: Ruler) -> LeftOver | None:
 
 
 def one_row(ruler: Ruler) -> LeftOver | None:
-    """The last row of each rollout fits, and its other rows are 0."""
+    """The finding that the last row of each rollout fits while its other rows are 0;
+    None if the log does not show it."""
     steps = ruler.steps
     if "rollout" not in steps.has:
         return None
@@ -197,7 +200,8 @@ def one_row(ruler: Ruler) -> LeftOver | None:
 
 
 def clamp(ruler: Ruler) -> LeftOver | None:
-    """Every row that misses is at a bound, and would be beyond it."""
+    """The finding that every row that misses is at a bound, and would be beyond it;
+    None if the log does not show it."""
     steps = ruler.steps
     logged = np.nan_to_num(steps.advantage)
     at = {
@@ -302,8 +306,8 @@ def _follows(
 
 
 def kl(ruler: Ruler) -> LeftOver | None:
-    """What is left over adds up to 0 in each prompt and grows from 0 over the steps, as
-    a KL in the reward does."""
+    """The finding that the differences add up to 0 in each prompt and grow from 0 over
+    the steps, as those of a KL in the reward do; None if the log does not show it."""
     steps = ruler.steps
     if steps.step_count < 4 or not np.isfinite(steps.advantage).all():
         return None

@@ -11,7 +11,7 @@ from gradebook.logs.judging.fit import Numbers, Ruler, distance
 
 @dataclass(frozen=True)
 class NearMiss:
-    """The computation that comes nearest.
+    """The computation that is closest to the log.
 
     is_turned  it fits every row with the opposite sign
     fitting    rows that it fits, of so many `rows`
@@ -28,8 +28,7 @@ class NearMiss:
 def near_miss(
     ruler: Ruler, computation: Computation, computed: Numbers
 ) -> NearMiss | None:
-    """How near a computation with these numbers comes, or None if it fits too few
-    rows."""
+    """How close a computation with these numbers is; None if it fits too few rows."""
     steps = ruler.steps
     misses = distance(computed.values, steps.advantage) > 10 * (
         ruler.base + ruler.written

@@ -61,8 +61,8 @@ class Fit:
 
 
 def findings(recording: Recording, settings: Mapping[str, Any]) -> tuple[str, ...]:
-    """What the recorded losses say that is wrong, a sentence each. `settings` are those
-    that were declared."""
+    """What is wrong with the recorded losses, a sentence for each finding. `settings`
+    are the declared ones."""
     known = replace(Settings(), **declaration_of(settings).settings)
     steps = [step for step, _ in zip(recording.losses(), range(MOST_STEPS))]
     sentences = turned(steps, known), unmoved(steps), anchored(steps)

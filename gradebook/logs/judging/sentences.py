@@ -167,7 +167,8 @@ REASONS = {
 
 
 def unnamed_said(error: Unnamed, surface: str) -> str:
-    """The error, and how a surface names the column that could not be guessed."""
+    """The error about a column that could not be guessed, with the way in which this
+    surface names it."""
     advice = "name or size" if error.role == "prompt" else "name"
     return f"{error}. {ADVICE[advice][surface].format(role=error.role)}"
 
@@ -231,7 +232,8 @@ def statement_of(
 
 
 def _correct(j: Judgement, asked: str, columns: Columns) -> Statement:
-    """A computation that was declared, or one of those that are known."""
+    """The sentence for a computation that was declared, or for a known one without a
+    declaration."""
     first, declaration = j.computations[0], j.declaration
     guessed = [c for c in first.columns if c not in declaration.trusted]
     rests = tuple(f"This assumes that {_means(c, columns)}." for c in guessed)
@@ -244,7 +246,7 @@ def _correct(j: Judgement, asked: str, columns: Columns) -> Statement:
 
 
 def _change(j: Judgement, at: int) -> Statement:
-    """A run that changes once, from one computation to another."""
+    """The sentence for a run that changes once, from one computation to another."""
     before, step = j.evidence.steps.labels[at - 1 : at + 1]
     rest = [f"Was the run reconfigured at step {step}?"]
     if j.asks:
@@ -258,7 +260,8 @@ def _change(j: Judgement, at: int) -> Statement:
 
 
 def _copies(j: Judgement, copies: int) -> Statement:
-    """Rows at a step's end that repeat its first rows, and vote."""
+    """The sentence for rows at the ends of steps that repeat the steps' first rows and
+    vote."""
     rows = counted(copies, "row repeats", "rows repeat")
     return Statement(
         _matches(j),
@@ -342,7 +345,7 @@ def _confirm(column: str, columns: Columns, counting: bool) -> Confirm:
 
 
 def named_as(column: str, columns: Columns, counting: bool) -> tuple[str, str]:
-    """The role of a log that a column was made of, and the log's name for it."""
+    """The role from which a column was made, and the log's name for it."""
     roles = [r for r in ROLES.get(column, ()) if counting or r not in REJECTS]
     role = next((r for r in roles if r in columns), column)
     return role, columns.get(role, role)
@@ -383,7 +386,8 @@ def _what_would_show(j: Judgement) -> str:
 
 
 def _how_many(j: Judgement) -> str:
-    """The steps that a bug is on, and those that are right; "" for none."""
+    """How many steps have the bug, and how many are right; "" if there is nothing to
+    say."""
     frame = j.frame
     off = int(frame["verdict"].isin(OFF).sum())
     if not off:
@@ -466,7 +470,7 @@ LEFT_OVER = {
 
 
 def left_over_words(found: LeftOver) -> str:
-    """What is left over, in sentences."""
+    """The pattern of the differences in sentences."""
     sentence = LEFT_OVER[found.kind].format(
         title=found.computation.title, number=found.number, rows=found.rows
     )

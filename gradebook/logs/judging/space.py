@@ -207,9 +207,9 @@ MOST_SOLVED = 1.0
 def solved(
     computation: Computation, computed: Numbers, logged: np.ndarray
 ) -> Iterator[Computation]:
-    """The computation with the eps, or the least deviation, that the rows give, to two
-    digits; nothing if rows give different ones. `computed`, its numbers under its
-    own eps after the root. [R] each."""
+    """The computation with the eps, or the least deviation, on which the rows agree, to
+    two digits. Yields nothing if they disagree. `computed` are its numbers with its own
+    eps after the root. [R] each."""
     if computed.spread is None or computation.second is not None:
         return
     spread = computed.spread
@@ -271,7 +271,7 @@ def _shapes(
 
 
 def may_weigh(second: Second, has: frozenset[str]) -> bool:
-    """A log has the column that a second normalization weighs rows by."""
+    """Whether a log has the column by which a second normalization weights the rows."""
     columns = {
         "rows": has,
         "tokens": has & {"length"},

@@ -76,7 +76,8 @@ class Suspect:
 
     @property
     def decides_votes(self) -> bool:
-        """It decides which rows count. A log never shows which rows should."""
+        """Whether the bug decides which rows count. A log never shows which rows should
+        count."""
         return self.record.stage in HOW_ROWS_COUNT
 
     @property
@@ -99,8 +100,8 @@ class Suspect:
 
     @property
     def surety(self) -> int:
-        """0 for a bug that its numbers show, 1 for a bug that rounds and has its
-        evidence, 2 for a rounding that only float32 explains."""
+        """0 for a bug that its numbers show, 1 for a rounding bug with evidence of its
+        own, 2 for a rounding that only float32 explains."""
         return 0 if self.record.evidence is None else 1 if self.computation else 2
 
 
@@ -203,8 +204,8 @@ def strides(steps: LoggedSteps) -> tuple[int | None, ...]:
 
 
 def _with_tails(suspect: Suspect, steps: LoggedSteps) -> Iterator[Suspect]:
-    """The suspect; of one that cuts rows by place also with each of the advantages that
-    trainers give the rows past the last full stride."""
+    """The suspect. If it cuts rows by place, also its copies with each of the
+    advantages that trainers give the rows past the last full stride."""
     yield suspect
     stride = suspect.group_size or int(steps.groups.size.max())
     over = steps.batch.step_rows % stride

@@ -29,8 +29,8 @@ class Broken:
         named: Callable[[int], GradebookError],
         rest: GradebookError,
     ) -> None:
-        """Notes an error of each of these rows, int64 in rising order, that has none
-        yet: what `named` makes of the row, or `rest`."""
+        """Notes an error for each of these rows, int64 in rising order, that has none
+        yet: `named(row)` for the first ones, `rest` for the others."""
         is_new = [error is None for error in self.errors[rows]]
         new = rows[np.array(is_new, dtype=bool)]
         self.errors[new[NAMED:]] = rest

@@ -256,8 +256,8 @@ STEP_IN_NAME = re.compile(
 
 
 def step_in(name: str) -> int | None:
-    """The step in a file's name, "step_7", or in that of a folder that it is in; else
-    the last number in the file's name, if there is one."""
+    """The step in a file's name, as in "step_7", or in the name of a folder around it.
+    Without one, the last number in the file's name, if there is one."""
     path = Path(name)
     for part in (path.stem, *reversed(path.parts[-5:-1])):
         if match := STEP_IN_NAME.search(part):
@@ -424,8 +424,8 @@ def _records(value: Any) -> list[Any] | None:
 
 
 def flat(record: Mapping[str, Any]) -> dict[str, Any]:
-    """The record with the numbers of a record in it, as verl's file logger nests them
-    in `data`, beside the others."""
+    """The record with the numbers of an inner record beside its own, because verl's
+    file logger nests them in `data`."""
     numbers: dict[str, Any] = {}
     for name, value in record.items():
         inside = value if isinstance(value, dict) else {name: value}
@@ -434,8 +434,8 @@ def flat(record: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _mostly_objects(lines: Iterable[int], are_objects: Sequence[bool]) -> None:
-    """Raises GradebookError if most lines hold no object. To look at each of a
-    million such lines takes half a minute, and it is no log."""
+    """Raises GradebookError if most lines hold no object: it is no log, and to look at
+    each of a million such lines takes half a minute."""
     no_objects = [line for line, is_one in zip(lines, are_objects) if not is_one]
     if 2 * len(no_objects) > len(are_objects):
         found = f"{len(no_objects):,} others, the first on line {no_objects[0]}"
@@ -451,7 +451,7 @@ def _parsed(text: bytes) -> Any:
 
 
 class Unread(str):
-    """Why a text is no JSON; its `repr` is the text itself."""
+    """The reason why a text is no JSON. Its `repr` is the text itself."""
 
     __slots__ = ()
     __repr__ = str.__str__

@@ -193,7 +193,7 @@ def guessed(
     format: Format | None = None,
     first: First = MappingProxyType({}),
 ) -> Columns:
-    """Which of the columns is what.
+    """Guesses which column has which role.
 
     kinds   name of each column -> what its cells are
     given   role -> the column that a person named for it, "" for "there is none"
@@ -279,8 +279,8 @@ def _roles_of(format: Format | None, kinds: Mapping[str, str]) -> dict[str, str]
 
 
 def _has_cells(role: str, kind: str | None) -> bool:
-    """A column of this kind is worth a role: it is there, and only what a log needs may
-    have no cells at first."""
+    """Whether a column of this kind may have the role. A column that is empty in its
+    first rows may only be the prompt, the reward or the advantage."""
     needed = ("prompt", "reward", "advantage")
     return kind is not None and (kind != EMPTY_COLUMN or role in needed)
 
@@ -475,9 +475,9 @@ def _refuse_lost_rewards(
     table: Mapping[str, np.ndarray],
     broken: Broken,
 ) -> None:
-    """Notes the rows without a reward that have an advantage: they had a reward, and
-    the log lost it. If functions are summed, or the log says which rows were
-    scored, it may be a computation."""
+    """Refuses rows that have an advantage and no reward: the log lost their reward.
+    Nothing is refused if functions are summed, or if the log says which rows were
+    scored, because then such a row may be a computation."""
     if len(columns.rewards) > 1 or columns.by_place or "scored" in table:
         return
     trained = np.abs(np.nan_to_num(table["advantage"])) > DUST
@@ -556,7 +556,7 @@ def _ended(table: dict[str, np.ndarray], of: Mapping[str, pd.Series]) -> None:
 
 
 def _refuse(column: pd.Series, rows: np.ndarray, expected: str, to: Broken) -> None:
-    """Notes that the cells of `rows`, bool [R], are something else."""
+    """Notes an error for the cells of `rows`: they are not what was `expected`."""
     places, key = np.flatnonzero(rows), str(column.name)
     cells = column[rows]
     empty = _empty(cells)
@@ -599,8 +599,8 @@ def _empty(column: pd.Series) -> np.ndarray:
 
 
 def _kinds(column: pd.Series) -> tuple[np.ndarray, pd.Index]:
-    """Each cell's number among the different ones, int64 [R], -1 if it
-    is empty, and these. A conversation, a list of messages, is one text."""
+    """The different cells of a column, and each cell's number among them, int64 [R]: -1
+    for an empty cell. A conversation, a list of messages, is one text."""
     if isinstance(column.dtype, pd.CategoricalDtype):
         return column.cat.codes.to_numpy(), column.cat.categories
     cells = column.astype(object)
@@ -707,8 +707,9 @@ CELLS: Mapping[str, Callable[[pd.Series, Broken], np.ndarray]] = {
 def _one_a_row(
     column: pd.Series, masks: Sequence[np.ndarray | None], broken: Broken
 ) -> tuple[pd.Series, np.ndarray]:
-    """The advantage that all unmasked tokens of a row share, 0 for a row
-    without tokens, and how many they are. Several go to `broken`."""
+    """The advantage that all unmasked tokens of a row share, 0 for a row without
+    tokens, and the number of tokens. Rows with several advantages are noted in
+    `broken`."""
     cells, count = list(column), np.zeros(len(column))
     found: dict[int, str] = {}
     for row, mask in enumerate(masks):

@@ -76,8 +76,8 @@ OTHER_BATCH_CHOICES = ("A smaller number", "The same", "A larger number")
 def other_batch_box(
     draft: Draft[Scenario], shown: dict[str, Any], covered: bool
 ) -> dict[str, Any]:
-    """The box of a batch that is not the case's own: a question about the selected row,
-    and after the answer what the engines do to this batch."""
+    """The box for a batch that is not the case's own: a question about the selected
+    row, and after the answer what each engine does to this batch."""
     scenario, row = draft.scenario, draft.shown_row
     is_row = scenario.lines == "row"
     token = min(draft.state.token, draft.comparison.batch.mask.shape[1] - 1)
@@ -143,8 +143,8 @@ def choices_of(draft: Draft[Scenario], votes: bool) -> int:
 def answered(
     draft: Draft[Scenario], votes: bool, choice: int, place: float | None
 ) -> tuple[int, float | None]:
-    """The answer to the case's question. What was said of a batch from elsewhere is
-    kept with the batch, and the case's question is skipped."""
+    """Takes the answer to the page's question. About a batch from elsewhere it is kept
+    with that batch, and the case's question is skipped."""
     if not draft.has_other_batch or votes:
         return choice, place
     if choice != SKIPPED:
@@ -266,8 +266,8 @@ def note_solved(draft: Draft[Scenario], progress: Progress) -> None:
 
 
 def judged(draft: Draft[Scenario], task: Challenge) -> str:
-    """What the batch misses to solve a challenge; '' if it does. While something is
-    dragged or typed, what it missed before."""
+    """The condition of a challenge that the batch misses, in words; '' if it solves the
+    challenge. During a drag or while text is typed, the last judgement."""
     if draft.refused:
         return next(why for _, why in draft.refused.values())
     if draft.typing:
@@ -276,7 +276,7 @@ def judged(draft: Draft[Scenario], task: Challenge) -> str:
 
 
 def _slides(draft: Draft[Scenario], task: Challenge) -> int | None:
-    """The line whose handle is all that the challenge lets the reader move."""
+    """The line with the only handle that the challenge lets the reader move."""
     scenario, edits = draft.scenario, task.edits
     if edits is None or len(edits.rows) != 1 or edits.columns != scenario.drag[:1]:
         return None

@@ -321,7 +321,8 @@ def summary(lines: Sequence[Line], panel: dict[str, Any]) -> str:
 def _handles(
     draft: Draft, lines: Sequence[Line], typed: Table, drawn: dict[str, Any]
 ) -> dict[str, Any]:
-    """What is dragged: its name, its numbers now and as they came, and their axis."""
+    """The handles that can be dragged: their name, their numbers now and in the case as
+    it came, and their axis."""
     column = draft.scenario.drag[0]
     title, has_numbers = COLUMNS[column].title, True
     if "lanes" in drawn:
@@ -418,8 +419,8 @@ def _causes(
     traces: Sequence[Trace],
     batch: Batch,
 ) -> dict[str, Any]:
-    """What is drawn on the left, by the stage that is faulty and the columns that are
-    there."""
+    """The drawing on the left side, chosen by the faulty stage and the columns that the
+    batch has."""
     stages = {bug(name).stage for name in draft.state.bugs}
     rules = _rules(lines, batch, "weight" in stages)
     data: dict[str, Any] = {"rules": rules} if rules else {}
@@ -537,8 +538,8 @@ def _returns(lines: Sequence[Line], typed: Table, trace: Trace) -> dict[str, Any
 def _compared(
     draft: Draft, lines: Sequence[Line], traces: Sequence[Trace], batch: Batch
 ) -> dict[str, Any]:
-    """Windows around what a dragged log-probability is compared with, and ticks at
-    other ones."""
+    """Windows around the number with which a dragged log-probability is compared, and
+    ticks at the other ones."""
     if batch.logp is None:
         return {}
     data = _windows(lines, traces, batch)

@@ -152,8 +152,8 @@ def rest(
 
 
 def _outside(draft: Draft[Scenario], progress: Progress) -> tuple[Any, ...]:
-    """What the page shows of the draft outside the board, apart from parts that are
-    open and from what the board brings: the formula, and the page's address."""
+    """What the page shows of the draft outside the board: it tells whether a finished
+    edit must run the page. Open parts, the formula and the address are not in it."""
     name, page = draft.scenario.name, draft.page
     is_solved = bool(progress.solved.get(name))
     return (
@@ -260,8 +260,8 @@ def lesson(draft: Draft[Scenario]) -> None:
 
 
 def _brought(draft: Draft[Scenario], covered: bool, mark: str) -> dict[str, Any]:
-    """What the board brings for the page around it: the formula, if it is not covered,
-    and the page's address."""
+    """The parts around the board that come with the board's data: the page's address,
+    and the formula once the answer is uncovered."""
     formula = {} if covered else {"formula": stages.formula(draft)}
     query = query_string(address.own_query(draft, mark))
     return formula | {"address": (query, address.OTHERS)}

@@ -214,7 +214,8 @@ def _growing(mine: Desk) -> None:
 
 
 def _measured(mine: Desk) -> None:
-    """The run that was made in advance, with what became of the prediction about it."""
+    """The run that was made in advance, and whether the reader's prediction about it
+    was right."""
     pair = measured(mine.bug, mine.place.dose)
     headlines, last = _headlines(mine, pair, sentences.comparisons()), pair.updates[-1]
     guess, about = mine.guesses[mine.bug]

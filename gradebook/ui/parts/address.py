@@ -87,7 +87,7 @@ def presenting() -> bool:
 
 
 def carried() -> dict[str, str]:
-    """What every link passes on: the presenter view."""
+    """The parameters that every link passes on: the presenter view."""
     return {PRESENT: "1"} if presenting() else {}
 
 
@@ -111,9 +111,9 @@ def arrived() -> dict[str, str]:
 
 
 def mine() -> str:
-    """What marks an address as written for this browser; '' for one without a seat.
-    With it a reload goes on with the learner's own edits, and whoever is sent the
-    link gets a batch from elsewhere."""
+    """The mark that an address was written for this browser; '' for a browser without a
+    seat. With the mark a reload goes on with the learner's own edits. Whoever is sent
+    the link gets a batch from elsewhere."""
     seat = seat_of(st.context.cookies)
     return sha256(f"address of {seat}".encode()).hexdigest()[:6] if seat else ""
 
@@ -137,13 +137,13 @@ def arrive(page: str) -> None:
 
 
 def unread_link() -> str:
-    """What of the link that the visitor came with could not be understood; '' for
-    nothing."""
+    """The part of the visitor's link that could not be understood; '' if there is
+    none."""
     return keys.ADDRESS.get().get("problem", "")
 
 
 def unread() -> None:
-    """Says what of the link could not be understood."""
+    """Says which part of the link could not be understood."""
     if message := unread_link():
         st.warning(f"This link could not be read.  \n{words.as_typed(message)}")
 

@@ -164,7 +164,7 @@ def chart(figure: Figure, **options: Any) -> None:
 
 
 def offered(what: str, key: str, frames: Callable[[], Mapping[str, Any]]) -> None:
-    """A switch, and behind it a picture's numbers as data frames by their titles."""
+    """A switch that shows a picture's numbers as data frames, each under its title."""
     if st.toggle(f"Show {what} as a table", key=f"numbers-{key}"):
         for title, frame in frames().items():
             st.dataframe(frame, alt=title)

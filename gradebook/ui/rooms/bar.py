@@ -86,8 +86,8 @@ def about(name: str, text: str = "") -> Standing | None:
 
 
 def _is_there(room: "Room", me: str, name: str) -> bool:
-    """The seat is known to be at this question. After a reveal a class comes at once,
-    and to write that of everybody would take seconds."""
+    """Whether the seat is known to be at this question. After a reveal a whole class
+    comes at once, and to write that for everybody would take seconds."""
     mine = room.seat(me)
     return mine.question == name and time.time() - mine.heard < STAYS
 
@@ -120,9 +120,9 @@ def pick(scenario: Scenario, choice: int, place: float | None = None) -> None:
 
 
 def on_board(shown: dict[str, Any], name: str, code: str, leads: bool) -> None:
-    """Adds to a board's data what a room changes in it: who leads has no vote, a
-    learner has one until the reveal or the end of the timer, and after the reveal the
-    class's guesses are drawn. Asks no database, since every edit does this."""
+    """Adds to a board's data what a room changes in it. A lead has no vote. A learner
+    has one until the reveal or the end of the timer. After the reveal the class's
+    guesses are drawn. It asks no database, because every edit runs it."""
     room = seat.rooms().known(code) if code else None
     label = "Show what it does" if room is None else "" if leads else "Vote"
     shown["box"] |= {"reveals": room is None or leads, "label": label}

@@ -129,7 +129,7 @@ async def _news(request: Request) -> dict[str, Any]:
 
 
 def _sits(code: str, me: str) -> Room | None:
-    """The room, if this browser is in it."""
+    """The room, if this browser has a seat in it."""
     rooms = seat.rooms()
     if rooms.database.is_away:
         raise Away
@@ -188,11 +188,10 @@ def _board(name: str, vote: int, place: float | None) -> dict[str, Any] | None:
 
 
 def _told(room: Room, name: str, me: str, at: str) -> dict[str, Any]:
-    """What is told of the room to a browser: the counts as HTML, and `draw`, which
-    changes when a page has to be drawn again. A lead's page of a question is drawn
-    again for what the lead's devices do: a reveal, a second vote, and a move of the
-    room from where it was `at` when the page was drawn. A page without a question
-    follows the room."""
+    """The room as a browser hears of it: the counts as HTML, and `draw`, which changes
+    when the browser's page has to be drawn again. A lead's page of a question is drawn
+    again after a reveal, a second vote, and a move of the room away from `at`, where
+    the room was when the page was drawn. A page without a question follows the room."""
     mine, place = room.seat(me), room.position
     counts, clock = _counts(room, name, me), _clock(room, name, me)
     if mine.leads and name:
@@ -227,8 +226,8 @@ def _clock(room: Room, name: str, me: str) -> dict[str, float]:
 
 
 def _counts(room: Room, name: str, me: str) -> str:
-    """How the answers split, after the reveal; before it nobody is told that, but how
-    many have answered, and how many learners are here."""
+    """How the votes split, after the reveal. Before it only the number of votes and of
+    learners here is told."""
     mine, step, here = room.seat(me), asked(name), room.present.total()
     answers = counted(room.counts[name].total(), "answer")
     if name in room.revealed and step:
