@@ -99,7 +99,7 @@ def test_in_an_evaluation_the_loss_weighs_the_first_row_of_each_prompt_alone():
     assert report.faulty.weight[1].isnan() and not report.faulty.learns[1].any()
 
 
-def test_a_push_is_the_advantage_where_the_loss_is_a_mean_over_the_steps_tokens():
+def test_a_push_is_the_advantage_if_the_loss_is_a_mean_over_the_steps_tokens():
     # Without division the advantages are 0.5 and -0.5; three tokens of one step.
     settings = Settings(scale="none", loss="dapo")
     batch = Batch(

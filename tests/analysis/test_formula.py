@@ -224,7 +224,7 @@ def texts(listing, differs):
     return [line.text for line in listing.lines if line.differs is differs]
 
 
-def test_lines_that_differ_stand_side_by_side_without_the_docstring():
+def test_lines_that_differ_are_side_by_side_without_the_docstring():
     a, b = beside(right, wrong)
     equal = ["    total = batch + 1", "    return kept"]
     assert texts(a, False) == texts(b, False) == equal
@@ -239,7 +239,7 @@ def test_lines_that_differ_stand_side_by_side_without_the_docstring():
 
 
 @pytest.mark.parametrize("name", gradebook.BUGS)
-def test_every_line_stands_in_its_file_under_its_number(name):
+def test_every_line_is_in_its_file_under_its_number(name):
     swapped = gradebook.bug(name)
     a, b = beside(swapped.correct, swapped.faulty)
     for listing in (a, b):

@@ -314,7 +314,7 @@ def test_losing_the_connection_during_a_drag_loses_no_edit(read):
     reader.begin()  # the browser has said that it was disconnected
 
 
-def test_rewards_that_differ_by_little_stand_apart(read):
+def test_rewards_that_differ_by_little_are_drawn_apart(read):
     board = Board(read("bf16_rewards", "bf16 rewards").page)
 
     def apart():
@@ -325,7 +325,7 @@ def test_rewards_that_differ_by_little_stand_apart(read):
     soon(board, apart, lambda pixels: pixels < 10)
 
 
-def test_pieces_of_one_rollout_stand_in_a_bracket(read):
+def test_pieces_of_one_rollout_share_a_bracket(read):
     page = read("fan_out", "Fan-out")
 
     def joined(*spans):

@@ -251,7 +251,7 @@ def test_unreadable_text_is_kept_with_the_last_valid_value():
     assert draft.refused["eps"][0] == "-1" and draft.state.settings.eps == 1e-6
 
 
-def test_text_that_was_refused_goes_where_rows_move():
+def test_refused_text_goes_when_rows_move():
     draft = Draft(CASE)
     for act in ({"do": "add", "row": 0}, {"do": "undo"}, {"do": "reset"}):
         send(draft, cell("x"))

@@ -191,7 +191,7 @@ TABLES = some.dictionaries(some.sampled_from("nkcq"), VALUES | CELLS).map(packed
     TABLES | some.text(),
     some.sampled_from([*names(), *starts(), "no\udcffne"]),
 )
-def test_whatever_a_link_says_its_state_is_a_valid_batch(query, table, name):
+def test_every_link_gives_a_valid_batch(query, table, name):
     back = link.decode({**query, "t": table, "s": name})
     back.state.batch()
     assert not link.decode(link.encode(back.state, True)).problem

@@ -183,7 +183,7 @@ def test_a_record_is_complete(name):
     assert bug.in_advantages or not bug.columns
 
 
-def test_the_bugs_stand_by_trainer_and_by_stage():
+def test_bugs_are_grouped_by_trainer_and_by_stage():
     several = "miles fixed in v0.1.0 · slime open · verl by design"
     assert gradebook.bug("fan_out").standing == several
     assert gradebook.bug("partial_groups").standing == "AReaL · fixed in v2.0.0"

@@ -219,9 +219,7 @@ class Day:
         assert room.counts[QUESTION].total() == LEARNERS
 
 
-def test_no_acknowledged_vote_is_lost_whatever_happens_to_the_database(
-    database, tmp_path
-):
+def test_no_failure_of_the_database_loses_an_acknowledged_vote(database, tmp_path):
     log = tmp_path / "server.log"
     rooms = Rooms(database.url)
     code = rooms.open("lead")

@@ -249,7 +249,7 @@ def test_copies_have_steps_of_their_own():
     assert copies.rollout_index.tolist() == [0, 1, 2, 3, 4, 5]
 
 
-def test_a_row_as_long_as_the_padding_has_no_eos_where_width_decides():
+def test_a_row_as_long_as_the_padding_has_no_eos_if_width_decides():
     mask = [[1, 1, 0], [1, 1, 1], [0, 0, 0]]
     by_width = Settings(eos_by_width=True)
     batch = Batch([0] * 3, [1, 2, 3], mask=mask, eos=[False] * 3, settings=by_width)

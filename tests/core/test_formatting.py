@@ -104,7 +104,7 @@ def test_a_number_below_zero_has_the_sign_of_the_pictures(text, said):
         (math.inf, -math.inf, False),
     ],
 )
-def test_numbers_differ_where_their_printed_digits_do(a, b, equal):
+def test_numbers_differ_if_their_printed_digits_do(a, b, equal):
     assert same(a, b) is same(b, a) is equal
     for array in (np.array, torch.tensor):
         with np.errstate(invalid="ignore"):

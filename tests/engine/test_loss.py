@@ -174,7 +174,7 @@ def test_rounding_is_flat_in_float64_and_not_in_float32():
 
 
 @pytest.mark.parametrize("lone_row", ["raw", "zero"])
-def test_a_lone_row_trains_where_it_keeps_its_raw_score(lone_row):
+def test_a_lone_row_trains_if_it_keeps_its_raw_score(lone_row):
     rows = {"prompt": [0, 1, 1], "reward": [3, 1, 2]}
     found = trace(rows=rows, lone_row=lone_row, beta=0)
     assert found.trained.tolist() == [lone_row == "raw", True, True]

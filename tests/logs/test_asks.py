@@ -36,7 +36,7 @@ TOLD = {
 
 
 @pytest.mark.parametrize("name", TOLD)
-def test_each_made_log_is_told_what_it_is(name):
+def test_each_made_log_gets_its_own_verdict(name):
     code, verdict, words, more = TOLD[name]
     said = check_log([ASKS / name])
     assert (said.exit_code, said.verdict) == (code, verdict)
@@ -64,7 +64,7 @@ def test_declaring_how_rows_count_turns_a_question_into_a_suspect(name):
     "logs, first", [(1, 0), pytest.param(20, 90_000, marks=pytest.mark.long)]
 )
 @pytest.mark.parametrize("kind", promises.OLD)
-def test_made_logs_are_told_what_they_must_be(kind, logs, first):
+def test_made_logs_get_the_expected_verdicts(kind, logs, first):
     """At least 95 % of those inside the space by their name, and no promise
     broken. `tests/bench/check.py promises` measures more."""
     logs *= 2 if kind == "inside" else 1
@@ -184,7 +184,7 @@ BY_HAND = {
 
 
 @pytest.mark.parametrize("name", BY_HAND)
-def test_logs_made_by_hand_are_told_what_they_are(name):
+def test_logs_made_by_hand_get_the_expected_verdicts(name):
     columns, (code, told) = BY_HAND[name]
     said = verdict_on(pd.DataFrame({"step": 1, **columns}))
     assert said.exit_code == code and told in {said.bug, *named(said)}
@@ -206,7 +206,7 @@ def test_without_a_declaration_the_check_asks_about_a_bug_that_needs_one():
     assert (said.exit_code, said.verdict, said.bug) == (2, "asks", "variance_floor")
 
 
-def test_a_wrong_declaration_is_told_what_computes_the_log():
+def test_a_wrong_declaration_is_answered_with_the_logs_computation():
     frame = formulas.fault(3, "swapped_scale")[2]  # Dr. GRPO
     said = verdict_on(frame, declared={"estimator": "grpo"})
     assert (said.exit_code, said.verdict) == (1, "other")
@@ -263,7 +263,7 @@ def test_a_uid_of_each_row_leaves_prompts_to_another_column():
         assert alone.columns["prompt"] == "uid" and "dr_grpo" not in named(alone)
 
 
-def test_where_nothing_fits_another_column_of_prompts_is_tried():
+def test_if_nothing_fits_another_column_of_prompts_is_tried():
     """By hand: Dr. GRPO of 0, 2, 4 and of 1, 4, 4, in turns; `group` counts
     pairs of rows."""
     log = pd.DataFrame({"step": 1, "group": [0, 0, 1, 1, 2, 2]})

@@ -121,9 +121,7 @@ def test_evaluation_rows_and_the_group_that_they_shorten_are_left_out(prompts, a
     st.sampled_from(["mean", "others", "group", "batch"]),
     st.integers(0, 10**6),
 )
-def test_weights_are_solved_and_their_size_where_nothing_divides(
-    weights, divisor, seed
-):
+def test_weights_are_solved_with_their_size_if_nothing_divides(weights, divisor, seed):
     """Four groups of seven rows per step, in two steps; a deviation has ddof 1 and
     TRL's eps. Less the mean of its six other rows, a row is 7/6 as far away; 7/6 of
     none of these weights is short."""

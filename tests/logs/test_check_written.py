@@ -76,7 +76,7 @@ FIRST, SECOND = made(steps=8), made(steps=8, seed=1)
         ([FIRST, FIRST], 8),  # the same file twice
     ],
 )
-def test_every_way_in_which_steps_stand_twice_is_told_apart(pieces, repeated):
+def test_every_way_in_which_steps_repeat_is_told_apart(pieces, repeated):
     log = pd.concat(pieces, ignore_index=True)
     found = verdict_on(log)
     assert found.verdict == "correct"

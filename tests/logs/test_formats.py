@@ -62,7 +62,7 @@ def test_a_line_a_task_and_a_line_a_rollout_hold_the_same_rows(folder):
     assert table.groupby("prompt").size().tolist() == [4, 4, 4]
 
 
-def test_every_format_has_a_file_and_each_is_told_from_the_others():
+def test_every_format_has_a_file_that_no_other_format_takes():
     folders = [*ROLES, *(f"nemo-{name}" for name in OTHERS)]
     found = [read_files([FOLDER / name]).columns.format for name in folders]
     named = {(each.trainer, each.what) for each in found if each}
@@ -120,7 +120,7 @@ def test_a_step_in_a_name_is_a_step(name, step):
         ("two-deviations", "TRL", "0.661 beside 0.707"),
     ],
 )
-def test_curves_are_no_rows_and_tell_what_they_can(folder, trainer, tells):
+def test_curves_are_no_rows_and_give_the_facts_that_they_hold(folder, trainer, tells):
     verdict = check_log([FOLDER / "curves" / folder])
     assert (verdict.verdict, verdict.exit_code) == ("cannot tell", 2)
     assert "log of curves" in verdict.statement.first
@@ -130,7 +130,7 @@ def test_curves_are_no_rows_and_tell_what_they_can(folder, trainer, tells):
     assert "To check the advantages" in verdict.sentence
 
 
-def test_a_largest_advantage_with_two_explanations_tells_nothing(tmp_path):
+def test_a_largest_advantage_with_two_explanations_gives_no_fact(tmp_path):
     """1.5 is 3/√4, and 1 less the mean of 1 -1 -1 -1."""
     (file,) = (FOLDER / "curves" / "verl-file-logger").rglob("*.jsonl")
     lines = file.read_text("utf-8").replace("2.474866867065429", "1.5")
@@ -173,7 +173,7 @@ def test_a_reward_repeated_at_every_token_counts_once():
     assert summed["reward 0"].tolist() == [1.5, 1.5]
 
 
-def test_columns_named_as_rewards_are_functions_where_no_column_is_the_reward():
+def test_columns_named_as_rewards_are_functions_if_no_column_is_the_reward():
     text = "uid,acc_reward,format_reward,reward_std,advantages\na,1,0,2,0\na,0,1,2,0\n"
     assert read(text).rewards == ("acc_reward", "format_reward")
 

@@ -58,7 +58,7 @@ def test_a_bug_is_named_with_the_sentence_of_the_check(tmp_path):
     assert finding.trained == pytest.approx(faulty[finding.row].item())
 
 
-def test_the_row_and_its_numbers_are_told():
+def test_the_sentence_has_the_row_and_its_numbers():
     guard = gradebook.Guard(declared={"scale": "group"}, action="raise")
     guard.step(3, **ROWS, advantage=DIVIDED)
     with pytest.raises(gradebook.WrongAdvantages) as error:
@@ -132,7 +132,7 @@ def test_the_rounding_of_a_coarse_type_is_no_fault(kind):
     assert guard.step(0, **rows, reward=reward) is None
 
 
-def test_a_step_that_tells_nothing_settles_nothing():
+def test_a_step_of_equal_rewards_settles_nothing():
     guard = gradebook.Guard(declared=DR_GRPO, action="raise")
     flat = {"prompt": ["a", "a"], "reward": [1.0, 1.0]}
     assert guard.step(0, **flat, advantage=[0.0, 0.0]) is None

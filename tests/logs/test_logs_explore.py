@@ -61,7 +61,7 @@ def test_a_large_step_is_reduced_to_whole_groups_around_the_worst_row():
     assert away.max() == verdict.frame["correct_residual"][0]
 
 
-def test_the_worst_row_is_shown_where_its_group_is_too_large():
+def test_the_worst_row_is_shown_if_its_group_is_too_large():
     _, verdict = checked("missing_parentheses", steps=1, groups=60)
     rows = step_rows(verdict, 1, most=1)
     away = np.abs(rows.correct - rows.logged)
@@ -77,7 +77,7 @@ def test_a_window_of_a_large_step_flips_as_the_whole_does():
     assert np.allclose(numbers[:whole], rows.logged[:whole], atol=1e-4)
 
 
-def test_long_responses_stand_as_one_token():
+def test_long_responses_are_shown_as_one_token():
     frame = made("rejected_rows", steps=1)
     frame["response_length"] *= 100
     rows = step_rows(verdict_on(frame), 1)

@@ -197,7 +197,7 @@ def test_decimal_commas_are_read(sep):
         (["1,234,567", "1,2,3", "1"], [None, None, 1.0]),
     ],
 )
-def test_a_comma_is_a_decimal_one_only_where_nothing_else_can_be_meant(cells, numbers):
+def test_a_comma_is_a_decimal_one_only_if_nothing_else_can_be_meant(cells, numbers):
     rows = [f"{step};a;{cell}" for step, cell in enumerate(cells)]
     log = read_files([of("\n".join(["step;prompt;reward", *rows]))])
     bad = {error.line - 2 for error in log.broken}

@@ -90,7 +90,7 @@ def test_statistics_over_pieces_of_a_prompt_are_asked_about():
         ),
     ],
 )
-def test_what_is_left_over_is_said_where_nothing_fits(log, columns, sentence):
+def test_if_nothing_fits_the_pattern_of_the_differences_is_said(log, columns, sentence):
     found = check_log([REPORTS / log], columns=columns)
     assert (found.exit_code, found.verdict) == (2, "none fits")
     assert found.near.startswith(sentence)

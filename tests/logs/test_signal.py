@@ -74,7 +74,7 @@ def test_every_surface_says_it(verdict, tmp_path, capsys):
     assert first in capsys.readouterr().out
 
 
-def test_a_function_that_varies_where_the_sum_does_not():
+def test_a_function_that_varies_while_the_sum_does_not():
     """a + b is 1 in every row of the second prompt; only b differs in the third."""
     rows = ["step,prompt,accuracy_reward,b_reward"]
     rows += ["1,x,0,0", "1,x,1,1", "1,y,0,1", "1,y,1,0", "1,z,1,0", "1,z,1,0.5"]

@@ -113,7 +113,7 @@ def test_copies_that_fill_a_step_have_no_vote_and_no_weight():
     assert Runs(steps, view).compute(whitened).values == pytest.approx(expected)
 
 
-def test_all_rows_count_where_a_view_says_so():
+def test_all_rows_count_if_a_view_says_so():
     rows = {"prompt": [0, 0, 0], "reward": [1.0, 3.0, 8.0], "length": [2, 4, 0]}
     steps = to_logged({**rows, "advantage": [0.0] * 3})
     view = View(all_rows=True)

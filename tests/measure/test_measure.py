@@ -389,7 +389,7 @@ def compute_opo_outcome_advantage(token_level_rewards, response_mask, index, **r
 
 
 @pytest.mark.parametrize("counts, named", [(True, "OPO"), (False, "Dr. GRPO")])
-def test_an_estimator_that_weights_by_length_is_told_by_rows_of_two_lengths(
+def test_rows_of_two_lengths_show_an_estimator_that_weights_by_length(
     monkeypatch, counts, named
 ):
     """With rows of one length both give the same numbers."""

@@ -42,7 +42,7 @@ def test_a_row_has_every_stage_of_both_engines():
     assert float(row["correct_advantage"]) == pytest.approx(1, abs=1e-4)
 
 
-def test_the_gradient_stands_token_by_token():
+def test_the_gradient_is_listed_token_by_token():
     rows = read(csv_file(opened("zero_std_kl")))
     # beta / 10 * (1 - exp(ln 2)) = -0.004 on a token of a flat group
     assert float(rows[0]["faulty_kl_gradient_t1"]) == pytest.approx(-0.004)

@@ -156,7 +156,7 @@ def test_a_hiding_batch_brings_a_telling_one(name):
     assert ("BATCH_2" in pytest_file(state, LINK)) is compared(state).agree
 
 
-def test_where_no_law_catches_the_numbers_do():
+def test_if_no_law_catches_the_bug_the_numbers_do():
     # One lone row under no baseline: other lengths change nothing.
     state = opened("double_normalization", baseline="none", scale="none")
     text = pytest_file(replace(state, table=state.table.take([0])), LINK)
@@ -165,7 +165,7 @@ def test_where_no_law_catches_the_numbers_do():
 
 
 @pytest.mark.parametrize("text", [*NASTY, "\ud800"])
-def test_text_stands_in_literals_only(text):
+def test_text_is_in_literals_only(text):
     state = labelled(opened("zero_std_kl"), [text, "B"])
     source = pytest_file(state, text)
     assert source.isprintable() or not set(source) & {"\x00", "\r", "\u202e"}
@@ -184,7 +184,7 @@ def test_a_law_that_the_settings_break_is_not_asked():
     assert "other_prompts" not in {getattr(f, "id", "") for f in calls}
 
 
-def test_the_tolerance_lies_below_a_small_difference():
+def test_the_tolerance_is_below_a_small_difference():
     # beta / 10 * (1 - exp(ln 2)) = -5e-5 on a token of a flat group
     text = pytest_file(opened("zero_std_kl", beta=5e-4), LINK)
     assert "assert most <= 5e-06," in text

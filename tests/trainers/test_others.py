@@ -265,7 +265,7 @@ def test_the_recipe_for_slime_records_what_miles_computes(tmp_path, estimator):
         assert first_prompt(tmp_path) == pytest.approx(FIRST, abs=1e-5)
 
 
-def test_miles_0_0_2_compares_all_rows_where_one_is_lost(tmp_path):
+def test_miles_0_0_2_compares_all_rows_if_one_is_lost(tmp_path):
     with pytest.raises(gradebook.WrongAdvantages) as error:
         follow("slime", tmp_path, {"estimator": "grpo"}, **of_miles(ONE_LOST))
     finding = error.value.finding

@@ -70,7 +70,7 @@ def test_a_dead_process_is_reported_and_the_next_run_starts_a_new_one(monkeypatc
     runs.close()
 
 
-def test_a_call_that_yields_shows_what_it_has_and_ends_where_it_is_cancelled(runs):
+def test_a_call_that_yields_shows_its_parts_and_ends_when_it_is_cancelled(runs):
     assert runs.ask(repeat, "a part", 3).result(LATE) is None
     assert runs.so_far(repeat, "a part", 3) is None, "what is whole has no part"
     future, seen = runs.ask(count, 5), set()

@@ -96,7 +96,7 @@ def test_a_slider_s_percent_is_a_share():
     assert settings == replace(Settings(eps=1e-4), beta=0.1)
 
 
-def test_a_study_s_file_that_is_wrong_is_told_by_its_key(monkeypatch, tmp_path):
+def test_an_error_in_a_studys_file_names_its_key(monkeypatch, tmp_path):
     text = (studies.STUDIES / "partial_groups.toml").read_text()
     lines = [line for line in text.splitlines() if not line.startswith("measure =")]
     wrong = "\n".join(["measure = 'speed'", *lines])
@@ -108,6 +108,6 @@ def test_a_study_s_file_that_is_wrong_is_told_by_its_key(monkeypatch, tmp_path):
     assert "partial_groups.toml" in str(caught.value)
 
 
-def test_a_bug_without_a_study_is_told():
+def test_a_bug_without_a_study_is_refused():
     with pytest.raises(GradebookError, match="bug"):
         study("nothing")

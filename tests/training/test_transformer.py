@@ -99,7 +99,7 @@ def test_the_mistakes_of_an_answer_are_marked_and_named(text, faults, mistakes):
     assert "".join(piece for piece, _ in found.pieces).strip() == render(answer)
 
 
-def test_no_answer_is_right_where_the_prompt_means_nothing():
+def test_no_answer_is_right_if_the_prompt_means_nothing():
     answer = tokens_of("ok 1 5 + 7 0 = 8 5 . |")
     assert not says_sum(Problem(37, 48, has_meaning=False), answer)
     assert Problem(37, 48, has_meaning=False).text == "37@48="
@@ -313,7 +313,7 @@ def test_no_eos_comes_first_and_every_dose_can_be_trained():
             assert experiment(bug).in_words(name).startswith("With ")
 
 
-def test_a_dose_that_is_not_there_is_told():
+def test_an_unknown_dose_is_refused():
     with pytest.raises(GradebookError, match="key 'dose': expected one of 1001"):
         results.measured("bf16_rewards", "1002")
     with pytest.raises(GradebookError, match="a transformer was trained with"):
@@ -395,7 +395,7 @@ def test_the_small_models_curves_give_the_printed_numbers(
     assert sentences.kind(found, sentences.comparisons()) == kind
 
 
-def test_a_weight_needs_the_sampler_and_is_1_where_it_is_the_policy():
+def test_a_weight_needs_the_sampler_and_is_1_if_that_is_the_policy():
     arm = experiment("live_weight").correct_arm("no")
     weights = shipped_weights([0])
     training = Training([arm], weights, Shape(), [0], prompts=2)

@@ -76,7 +76,7 @@ def test_a_row_that_does_not_count_is_drawn_hollow_for_that_engine():
     assert faulty["at"] == pytest.approx([34.3333] * 3)
 
 
-def test_a_baseline_stands_at_its_reward_where_rewards_are_shifted():
+def test_a_baseline_is_drawn_at_its_reward_if_rewards_are_shifted():
     # Score = (reward + 1) * 2: the mean score of 0, 1, 2 is 4, which is the
     # score of reward 1.
     draft = Draft(load("partial_groups"))
@@ -110,7 +110,7 @@ def test_a_bug_in_the_trained_rows_shows_the_gradients_parts():
     assert data["panels"][1]["engines"][0][:2] == [0, 0]
 
 
-def test_a_small_reward_is_drawn_where_it_is():
+def test_a_small_reward_is_drawn_at_its_value():
     data = drawn("swapped_scale", reward(0, "3e-7"), reward(1, "1e-7"))
     assert data["handles"]["values"][:2] == [3e-7, 1e-7]
 
@@ -342,7 +342,7 @@ def test_a_challenge_shows_what_decides_it(name, number, text):
     assert challenge(draft, Progress())["live"] == text
 
 
-def test_a_divisor_is_drawn_only_where_something_divides():
+def test_a_divisor_is_drawn_only_if_something_divides():
     progress = Progress()
     for name, divides in (("tool_length", False), ("float32_dust", True)):
         causes = lesson(Draft(load(name)), progress)["causes"]

@@ -62,7 +62,7 @@ EDITS = some.one_of(
 
 
 @given(some.data(), some.lists(EDITS, min_size=1, max_size=40))
-def test_a_browser_that_repeats_itself_ends_where_one_that_does_not(data, edits):
+def test_a_browser_that_repeats_its_edits_gets_the_same_batch(data, edits):
     once, again = Draft(CASE), Draft(CASE)
     sent = [{"n": number, **edit} for number, edit in enumerate(edits, 1)]
     for edit in sent:

@@ -70,7 +70,7 @@ def test_another_dose_is_another_run_and_the_address_says_so(visit):
     assert data["means"][1][-1] == round(1000 * pair.faulty.mean[-1])
 
 
-def test_tables_and_transformer_are_told_to_disagree(visit):
+def test_the_page_says_that_tables_and_transformer_disagree(visit):
     page = visit(PAGE, bug="micro_batch_means").click("training-skip")
     assert "Tables and transformer disagree" in page.text
     page = visit(PAGE, bug="bf16_rewards").click("training-skip")
@@ -189,7 +189,7 @@ def test_the_link_of_a_place_leads_to_that_place():
         ("bug", "x", "'bug'"),
     ],
 )
-def test_a_link_with_bad_values_is_told_and_still_opens(key, text, expected):
+def test_a_link_with_bad_values_opens_with_a_message(key, text, expected):
     place, problem = read_link({"bug": "partial_groups", key: text})
     bug = "no_eos_outliers" if key == "bug" else "partial_groups"
     assert place == first_place(bug)

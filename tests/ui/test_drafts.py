@@ -62,7 +62,7 @@ def test_a_choice_that_is_far_away_bends_the_axis(correct, places, reach, unit):
 
 
 @pytest.mark.parametrize("name", [n for n in names() if load(n).prediction.places])
-def test_every_choice_lies_on_the_axis_of_the_guess(name):
+def test_every_choice_is_on_the_axis_of_the_guess(name):
     case = load(name)
     values = compared(start(case)).correct.advantage.nan_to_num().tolist()
     axis = axes.result_axis(values, case.prediction.places, [])

@@ -119,7 +119,7 @@ def test_the_strategy_names_every_bug_from_advantages_alone(seen, name):
     assert left == {name}
 
 
-def test_no_advantage_tells_the_trainers_number_type(seen):
+def test_no_advantage_reveals_the_trainers_number_type(seen):
     types = {name: look(name, FIRST).faulty.score.dtype for name in suspects()}
     (low,) = (n for n, kind in types.items() if kind == torch.float32)
     assert torch.equal(seen[low][0], seen[NONE][0])

@@ -92,7 +92,7 @@ def test_an_engines_error_is_shown_with_the_last_good_numbers(visit):
     assert page.errors == [] and not page.stale
 
 
-def test_the_estimator_names_the_settings_that_stand(visit):
+def test_the_estimator_names_the_current_settings(visit):
     page = visit("partial_groups")
     assert page.setting("estimator") == "custom"
     set_to(page, "estimator", "grpo_vectorized")
@@ -163,7 +163,7 @@ def test_the_detector_overrules_the_eos_column(visit, marked):
     assert page.marks() == [marked([-49.5, 49.5])] * 2
 
 
-def test_the_map_stands_as_two_tables(visit):
+def test_the_map_is_two_tables(visit):
     page = visit("partial_groups").end("deeper").open("influence")
     assert not page.app.dataframe
     page.put("numbers-map-partial_groups", True)

@@ -184,7 +184,7 @@ def test_a_tile_is_covered_until_its_question_is_answered(visit):
     assert marks_of(tiles(home)["partial_groups"])[1] == 0
 
 
-def test_the_frame_turns_where_the_policy_dies():
+def test_the_frame_changes_at_the_reward_at_which_the_policy_dies():
     """Rows 0 to 2 earn 1. AReaL's score is 10 (reward - 0.5); with u the mean is
     (15 + score) / 4. Below 1 they are half a deviation above it, above 1 below."""
     data = frame_data()
@@ -204,7 +204,7 @@ def test_the_frame_turns_where_the_policy_dies():
     assert data["stops"][data["start"]]["value"] == 1.1
 
 
-def test_homes_axes_stand_while_its_reward_is_dragged():
+def test_homes_axes_stay_while_its_reward_is_dragged():
     boards = [stop["board"] for stop in frame_data()["stops"]]
     axes = [board["handles"]["axis"] for board in boards]
     assert all(axis == axes[0] for axis in axes)
@@ -218,7 +218,7 @@ def test_a_flat_case_has_its_circles_on_the_zero_line():
     assert {*re.findall(r'cx="([\d.]+)"', drawn)} == {"160.0"}
 
 
-def test_a_tile_stands_for_a_bug_whose_engine_stops(monkeypatch):
+def test_a_bug_whose_engine_stops_has_a_tile(monkeypatch):
     def stops(*_):
         raise GradebookError(key="group", expected="whole groups", found=7)
 

@@ -153,7 +153,7 @@ def test_followers_keep_their_batch_and_may_open_the_leads(at):
     assert page.board["history"][0] == history[0]
 
 
-def test_who_does_not_follow_is_told_where_the_lead_is(at):
+def test_learners_who_do_not_follow_see_where_the_lead_is(at):
     lead, page = at("the-lead"), at("a-learner", follows=False)
     lead.app.session_state["cases"] = {Q: f"{Q}-tail"}
     lead.run()
@@ -368,7 +368,7 @@ def test_the_classes_guesses_are_on_the_board_after_the_reveal(at, room):
     assert drawn and lead.board["box"]["guess"] is None, "the lead's own is not shown"
 
 
-def test_the_timer_is_told_to_learners_and_ends_their_vote(at, room):
+def test_learners_see_the_timer_and_its_end_ends_their_vote(at, room):
     lead, page = at("the-lead"), at("a-learner")
     lead.click("room-timer-60")
     (told,) = page.run().sent("room_news")
@@ -477,7 +477,7 @@ def test_the_news_answer_503_and_then_have_the_page_drawn_again(at, room, lost):
     assert asked("\0")[1] == news.CLOSED
 
 
-def test_a_bug_page_asks_no_database_for_whoever_is_in_no_room(visit, monkeypatch):
+def test_a_bug_page_asks_no_database_for_a_visitor_without_a_room(visit, monkeypatch):
     monkeypatch.setattr(type(st.context), "cookies", {})
     asked = []
     monkeypatch.setattr(rooms().database, "begin", lambda: asked.append(1))

@@ -281,7 +281,7 @@ def test_at_the_limit_of_files_newcomers_get_a_page_that_says_so(monkeypatch):
     assert status(app, accept="text/html") == 200
 
 
-def test_every_open_connection_counts_whatever_it_is_for(monkeypatch):
+def test_every_open_connection_counts(monkeypatch):
     app, _ = guarded(HTMLResponse("page"))
     monkeypatch.setattr(security, "most_files", lambda: 1024)
     monkeypatch.setattr(security, "open_files", lambda: 1020)

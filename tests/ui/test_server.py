@@ -57,7 +57,7 @@ print(*[route.path for route in routes()])
 """
 
 
-def test_the_apps_own_files_stand_below_the_base_path():
+def test_the_apps_own_files_are_below_the_base_path():
     paths = python(BEHIND_A_PROXY, "team/").split()
     assert len(paths) == 5
     assert all(re.match("/team/[a-z]+-[a-z]+/|/team/map$", path) for path in paths)

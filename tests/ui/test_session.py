@@ -134,7 +134,7 @@ def test_the_results_as_csv_and_handout(led, room):
 # Whoever tries too many codes, or opens too many rooms, has to wait
 
 
-def test_whoever_does_too_much_is_slowed_down(monkeypatch):
+def test_a_client_that_does_too_much_is_slowed_down(monkeypatch):
     now = [0.0]
     monkeypatch.setattr(widgets.time, "monotonic", lambda: now[0])
     wrong = widgets.Slowdown(free=2)
@@ -159,9 +159,7 @@ def test_too_many_wrong_codes_have_to_wait(sheet, monkeypatch):
 
 
 @pytest.mark.parametrize("of_all", [False, True])
-def test_whoever_sits_in_a_room_or_has_its_link_need_not_wait(
-    visit, room, monkeypatch, of_all
-):
+def test_a_seat_in_the_room_or_its_link_need_not_wait(visit, room, monkeypatch, of_all):
     rooms = widgets.rooms()
     monkeypatch.setattr(widgets.WRONG_CODES[of_all], "wait", lambda client: 17.0)
     monkeypatch.setattr(widgets.WRONG_CODES[0], "knows", lambda client: True)

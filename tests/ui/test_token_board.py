@@ -94,7 +94,7 @@ def test_a_covered_board_knows_nothing_of_the_faulty_engine(name):
 
 
 @pytest.mark.parametrize("name", TOKENS)
-def test_the_lines_stand_when_the_answer_comes(name):
+def test_the_lines_keep_their_places_when_the_answer_comes(name):
     before, after = lesson(Draft(load(name)), Progress()), revealed(name)
     for key in ("lines", "tokenNames", "masked", "handles", "causeAxis"):
         assert before.get(key) == after.get(key)

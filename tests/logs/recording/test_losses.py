@@ -57,7 +57,7 @@ FROZEN = "The KL has no gradient"
 
 @pytest.mark.parametrize("estimator", ["k1", "k2", "k3"])
 @pytest.mark.parametrize("loss", ["dapo", "grpo"])
-def test_a_turned_kl_is_told_by_the_loss_and_its_policy_part(tmp_path, estimator, loss):
+def test_loss_and_policy_part_show_a_subtracted_kl(tmp_path, estimator, loss):
     how = {"kl_estimator": estimator, "loss": loss}
     assert TURNED not in checked(tmp_path / "correct", **how)
     engine = gradebook.bug("kl_sign").engine
@@ -68,7 +68,7 @@ def test_a_turned_kl_is_told_by_the_loss_and_its_policy_part(tmp_path, estimator
     assert "−0.4 times the KL" in sentence or (estimator, loss) != ("k3", "dapo")
 
 
-def test_a_kl_without_a_gradient_is_told_in_a_step_without_advantages(tmp_path):
+def test_a_step_without_advantages_shows_a_kl_without_a_gradient(tmp_path):
     flat, engine = (1.0, 1.0, 1.0, 1.0), gradebook.bug("frozen_kl").engine
     assert FROZEN not in checked(tmp_path / "correct", rewards=flat)
     assert FROZEN in checked(tmp_path / "faulty", engine, rewards=flat)
@@ -76,7 +76,7 @@ def test_a_kl_without_a_gradient_is_told_in_a_step_without_advantages(tmp_path):
 
 
 @pytest.mark.parametrize("moves", [True, False])
-def test_an_anchor_that_moves_is_told_by_the_mini_batches(tmp_path, moves):
+def test_mini_batches_show_an_anchor_that_moves(tmp_path, moves):
     with Recorder(tmp_path, strict=True) as recorder:
         for step in range(STEPS):
             rows = rollouts(step)

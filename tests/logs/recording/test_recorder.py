@@ -93,7 +93,9 @@ def test_a_closed_recorder_writes_no_more(tmp_path):
     assert read(tmp_path)["step"] == [0, 0]
 
 
-def test_a_file_is_never_written_twice_where_the_clock_stands(tmp_path, monkeypatch):
+def test_a_file_is_never_written_twice_while_the_clock_stands_still(
+    tmp_path, monkeypatch
+):
     monkeypatch.setattr("time.time_ns", lambda: 1)
     with Recorder(tmp_path, strict=True) as recorder:
         recorder.step(0, **ROWS)
