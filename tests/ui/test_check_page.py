@@ -1,12 +1,17 @@
 """The page "Check your run", from the example to the step on a bug's page."""
 
+import os
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 
 from gradebook.cases.scenario import load
 from gradebook.core.errors import GradebookError
 from gradebook.logs.log import check_log
+from gradebook.logs.read.files import Source
 from gradebook.logs.read.rows import pasted
 from gradebook.logs.worker import Checks
+from gradebook.ui.board.component import EDITING, OPEN, taken
 from gradebook.ui.pages.check import checks
 from gradebook.ui.parts.ask import EXAMPLES, FOLDER
 
@@ -213,3 +218,22 @@ def test_a_search_can_be_ended_between_two_candidates():
     with pytest.raises(InterruptedError):
         check_log([source], progress=stop)
     assert check_log([source]).verdict == "none fits"
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes with a name")
+def test_another_learners_edit_is_answered_while_a_check_keeps_the_worker_busy(
+    visit, tmp_path
+):
+    """The log is a pipe, which ends after the edit is answered."""
+    log, other = tmp_path / "log.csv", visit("partial_groups").board
+    os.mkfifo(log)
+    with ThreadPoolExecutor(1) as thread:
+        asked = thread.submit(checks().ask, [Source(log.name, log)], {})
+        with log.open("w") as rest:  # when the worker has opened it for reading
+            edit = {"n": 1, "do": "cell", "row": 0, "column": "reward", "value": "7"}
+            message = {"epoch": other["epoch"], "edits": [edit]}
+            answer = EDITING.submit(taken, OPEN[other["epoch"]], message).result(300)
+            assert answer["ack"] == 1
+            assert not asked.result(300).is_done(0)
+            rest.write(ONE_TAIL)
+    assert len(asked.result().future.result(300).frame) == 3
