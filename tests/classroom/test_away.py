@@ -1,10 +1,13 @@
 """Whatever is wrong with the rooms' database is one error, and it comes back by
 itself."""
 
+import os
 import sqlite3
+import tempfile
 import threading
 import time
-from contextlib import closing
+from contextlib import closing, contextmanager
+from pathlib import Path
 
 import pytest
 from sqlalchemy import event
@@ -200,3 +203,47 @@ def test_a_full_disk_stops_votes_and_keeps_what_was_written(file, rooms):
     back(rooms)
     assert rooms.read(code).counts[Q] == {1: 1}
     rooms.join(code, "b", Q)
+
+
+@contextmanager
+def read_only(folder):
+    """Nothing can be written in the folder. Root, whom no permission stops, is another
+    user meanwhile."""
+    from pwd import getpwnam
+
+    user = os.geteuid()
+    folder.chmod(0o555)
+    os.seteuid(user or getpwnam("nobody").pw_uid)
+    try:
+        yield
+    finally:
+        os.seteuid(user)
+        folder.chmod(0o755)
+
+
+@pytest.mark.skipif(not hasattr(os, "seteuid"), reason="needs users as Unix has them")
+def test_a_read_only_folder_stops_votes_and_keeps_what_was_written(caplog):
+    # Another user may enter it: pytest's folders are their owner's.
+    with tempfile.TemporaryDirectory() as made:
+        url = f"sqlite:///{made}/rooms.db"
+        before, rooms = Rooms(url), Rooms(url)
+        code = before.open("lead")
+        before.join(code, "a", Q)
+        before.vote(code, "a", Q, 1)
+        before.database.close()
+        Path(made).chmod(0o755)
+        with read_only(Path(made)):
+            for act in (
+                lambda: rooms.vote(code, "a", Q, 2),
+                lambda: rooms.read(code),
+                lambda: rooms.open("another"),
+            ):
+                with pytest.raises(Away) as raised:
+                    act()
+                assert str(raised.value) == AWAY
+        assert "database is away: " in caplog.text
+        back(rooms)
+        assert rooms.read(code).counts[Q] == {1: 1}
+        rooms.vote(code, "a", Q, 0)
+        assert rooms.read(code).counts[Q] == {0: 1}
+        rooms.database.close()
