@@ -90,17 +90,19 @@ class Signal:
             return ["No prompt has two rows, so no rewards can be compared."]
         if not equal:
             return [f"Rewards differ in each of the {counted(prompts, 'prompt')}."]
-        kinds = {
-            "at the lowest reward": int(total["wrong"]),
-            "at the highest": int(total["right"]),
-        }
-        which = ", ".join(f"{n:,} {kind}" for kind, n in kinds.items() if n)
-        which = f" ({which})" if which else ""
         have = "has" if equal == 1 else "have"
         sentences = [
-            f"{equal:,} of {counted(prompts, 'prompt')} {have} equal rewards{which}:"
+            f"{equal:,} of {counted(prompts, 'prompt')} {have} equal rewards:"
             f" {'it teaches' if equal == 1 else 'they teach'} nothing."
         ]
+        kinds = {"lowest": int(total["wrong"]), "highest": int(total["right"])}
+        which = [
+            f"in {n:,} every reward is the {kind} of the log"
+            for kind, n in kinds.items()
+            if n
+        ]
+        if which:
+            sentences.append(f"Of these prompts, {' and '.join(which)}.")
         if len(self.steps) >= 3:
             last = self.last_third[["prompts", "teach"]].sum()
             flat, of = int(last["prompts"] - last["teach"]), int(last["prompts"])

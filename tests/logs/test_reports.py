@@ -71,7 +71,7 @@ def test_statistics_over_pieces_of_a_prompt_are_asked_about():
         (
             "l06-prime-2702-length-penalty.jsonl",
             {"prompt": "example_id", "length": "completion_len"},
-            "The difference from Dr. GRPO follows the length",
+            "The advantages depend on the length: within a prompt,",
         ),
         (
             "l07-skyrl-1507-stepwise.jsonl",
@@ -81,12 +81,12 @@ def test_statistics_over_pieces_of_a_prompt_are_asked_about():
         (
             "l13-trl-5889-rloo-kl.csv",
             {},
-            "The difference from RLOO adds up to 0 in each prompt and grows from 0",
+            "In each prompt the differences from RLOO add up to 0, and over the steps",
         ),
         (
             "l33-clipped-advantages.csv",
             {},
-            "64 rows are at a bound of ±1 that GRPO would pass, and GRPO fits all",
+            "64 rows have an advantage of ±1, and GRPO gives them larger ones.",
         ),
     ],
 )

@@ -46,8 +46,9 @@ def test_prompts_are_counted_by_step_and_by_what_they_share(verdict):
 
 def test_each_fact_is_a_sentence(verdict):
     assert verdict.signal.sentences == (
-        "5 of 6 prompts have equal rewards (2 at the lowest reward, 2 at the highest):"
-        " they teach nothing.",
+        "5 of 6 prompts have equal rewards: they teach nothing.",
+        "Of these prompts, in 2 every reward is the lowest of the log and in 2 every"
+        " reward is the highest of the log.",
         "In the last third of the steps, 2 of 2 prompts have no two rewards that"
         " differ.",
         "From step 2 on, fewer than one in five teach.",

@@ -274,7 +274,7 @@ def test_a_baseline_that_weights_rows_by_their_length_is_opo():
 def test_a_length_in_the_reward_is_said_and_accused_of_nothing():
     judged = gradebook.probe(advantages.shorter_is_better, lengths=True)
     assert (judged.computes, judged.bugs, judged.exit_code) == ("", {}, 2)
-    assert "each token of the length changes the reward by -0.01" in judged.left_over
+    assert "each token of a row changes its reward by -0.01" in judged.left_over
     assert judged.laws["rising"] == judged.laws["flat"] == "by convention"
 
 

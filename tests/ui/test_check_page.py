@@ -115,8 +115,8 @@ def test_declared_settings_change_the_verdict(page):
     assert "The advantages match Dr. GRPO." in page.text
     assert "If you configured that, nothing is wrong." in page.text
     assert (
-        "Had the run been configured as GRPO, these numbers would be those of the bug"
-        " Swapped scale." in page.text
+        "If GRPO was configured, these are the numbers of the bug Swapped scale."
+        in page.text
     )
     page.put("check-declared", "estimator=grpo, scale=group")
     assert "◇ Not what was declared" in page.text

@@ -68,12 +68,12 @@ class View:
         if self.no_copies:
             return "grouped by prompt, without the copies that fill a step"
         if self.by == DRAW and self.draw is None:
-            return "grouped by draw: equal prompts next to each other"
+            return "grouped by draw: neighbouring rows of one prompt"
         return {
             PROMPT: "",
             TEXT: "grouped by prompt text",
             ID_AND_TEXT: "grouped by id and text",
-            DRAW: f"grouped by draw of a prompt, {self.draw} rows a draw",
+            DRAW: f"grouped by draw: {self.draw} rows each time a prompt is drawn",
         }[self.by]
 
 

@@ -268,8 +268,8 @@ def _copies(j: Judgement, copies: int) -> Statement:
         (
             f"The last {rows} the first rows of their steps, and count like any other."
             " Do they fill the step?",
-            "If so, they should not count; if a prompt was drawn twice, give each draw"
-            " an id of its own.",
+            "If so, they should not count. If instead a prompt was sampled twice in"
+            " the step, give each time an id of its own.",
         ),
     )
 
@@ -318,15 +318,14 @@ def _titles(bugs: Sequence[Suspect]) -> str:
 
 
 def _condition(asks: Sequence[Suspect], named: str = "") -> str:
-    """ "Had the run been configured as GRPO, these numbers would be those of the bug
-    Whole batch.", or "" without another computation than the one that is `named`."""
+    """ "If GRPO was configured, these are the numbers of the bug Whole batch.", or ""
+    without another computation than the one that is `named`."""
     titles = [(Computation.of(s.settings).title, s.record.title) for s in asks[:3]]
-    parts = [
-        f"been configured as {title}, these numbers would be those of the bug {name}"
+    return " ".join(
+        f"If {title} was configured, these are the numbers of the bug {name}."
         for title, name in titles
         if title != named
-    ]
-    return f"Had the run {'; had it '.join(parts)}." if parts else ""
+    )
 
 
 def _means(column: str, columns: Columns, counting: bool = False) -> str:
@@ -444,27 +443,28 @@ def order_words(order: Order) -> str:
 
 
 LEFT_OVER = {
-    left_over.PIECES: "{title} fits every row if each prompt's rows are compared in"
-    " pieces of {number:.0f}, in their order.",
+    left_over.PIECES: "{title} fits every row if each prompt's rows are cut, in their"
+    " order, into pieces of {number:.0f}, and only rows of one piece are compared.",
     left_over.NEIGHBOURS: "Neighbouring steps hold the same prompts. {title} fits every"
-    " row if a prompt's rows of neighbouring steps are compared.",
+    " row if a prompt's rows in neighbouring steps are compared with each other.",
     left_over.ONE_ROW: "{title} fits the last row of each rollout, and the rollout's"
     " other rows have advantage 0.",
-    left_over.CLAMP: "{rows:,} rows are at a bound of ±{number:.6g} that {title} would"
-    " pass, and {title} fits all other rows: the advantages are clamped.",
-    left_over.FLOOR: "{title} fits all other rows. The {rows:,} rows of prompts with"
-    " the smallest deviations are divided by {number:.6g} instead of their deviation.",
+    left_over.CLAMP: "{rows:,} rows have an advantage of ±{number:.6g}, and {title}"
+    " gives them larger ones. {title} fits all other rows. So the advantages are"
+    " clamped.",
+    left_over.FLOOR: "The {rows:,} rows of prompts with the smallest deviations are"
+    " divided by {number:.6g} instead of their deviation. {title} fits all other rows.",
     left_over.ZEROED: "{title} fits all rows of prompts with a deviation of"
     " {number:.6g} or more. {rows:,} rows with a smaller deviation have advantage 0.",
-    left_over.LENGTH: "{title} fits every row if each token of the length changes the"
-    " reward by {number:.6g}: the reward that was normalized follows the length.",
-    left_over.LONGER: "The difference from {title} follows the length: within a prompt"
-    " it is higher for longer rows.",
-    left_over.SHORTER: "The difference from {title} follows the length: within a prompt"
-    " it is lower for longer rows.",
-    left_over.KL: "The difference from {title} adds up to 0 in each prompt and grows"
-    " from 0 over the steps. A KL in the reward would do that. Log the reward that was"
-    " normalized.",
+    left_over.LENGTH: "{title} fits every row if each token of a row changes its reward"
+    " by {number:.6g}. So the reward that was normalized depends on the length.",
+    left_over.LONGER: "The advantages depend on the length: within a prompt, the"
+    " logged advantage minus that of {title} is higher for longer rows.",
+    left_over.SHORTER: "The advantages depend on the length: within a prompt, the"
+    " logged advantage minus that of {title} is lower for longer rows.",
+    left_over.KL: "In each prompt the differences from {title} add up to 0, and over"
+    " the steps they grow from 0. A KL term in the reward does that. Log the reward"
+    " that was normalized.",
 }
 """Kind of what is left over -> its sentence."""
 
