@@ -18,6 +18,51 @@ def vote(reader, choice):
     expect(reader.keyed("room-bar")).to_contain_text("You said")
 
 
+def is_above_the_sheet(page):
+    """On a phone, below the room's bar, the row in question is not covered."""
+    row, sheet = page.locator(".row.asked"), page.locator(".box")
+    expect(row).to_be_in_viewport(ratio=1)
+    asked = row.bounding_box()
+    return asked["y"] + asked["height"] <= sheet.bounding_box()["y"]
+
+
+def test_what_a_room_says_moves_no_row_under_the_sheet_of_a_phone(elsewhere, server):
+    lead, learner = Reader(elsewhere(), server), Reader(elsewhere(390, 844), server)
+    lead.page.goto(f"{server.url}/session")
+    button(lead, "room-open").click()
+    code = lead.page.locator(".gb-code").inner_text().strip()
+    learner.page.goto(f"{server.url}/partial_groups?room={code}")
+    expect(lead.page.get_by_text("1 learner here")).to_be_visible()
+    expect(learner.keyed("room-bar")).to_contain_text("0 answers")
+    expect(learner.page.locator(".box .show")).to_be_visible()
+    assert is_above_the_sheet(learner.page)
+    lead.page.get_by_role("link", name="Presenter view").first.click()
+    lead.settled()
+    button(lead, "room-timer-60").click()
+    expect(learner.page.get_by_role("timer")).to_be_visible()
+    assert is_above_the_sheet(learner.page)  # the bar has one more line
+    for reader in (lead, learner):
+        assert reader.complaints() == []
+
+
+SAID_EARLY = """
+const Sizes = ResizeObserver;
+window.ResizeObserver = class extends Sizes {
+  constructor(act) { super((...all) => setTimeout(() => act(...all), 200)); }
+};
+setInterval(() => dispatchEvent(new CustomEvent("gradebook-away")), 20);
+"""
+"""What a room says of its server comes before a board knows its width."""
+
+
+def test_a_room_that_speaks_before_the_board_is_drawn_breaks_nothing(elsewhere, server):
+    learner = Reader(elsewhere(), server)
+    learner.page.add_init_script(SAID_EARLY)
+    learner.page.goto(f"{server.url}/partial_groups")
+    expect(learner.page.locator(".box .show")).to_be_visible(timeout=60_000)
+    assert learner.complaints() == []
+
+
 @pytest.mark.long
 def test_a_class_is_asked_discusses_is_asked_again_and_takes_a_page_home(
     elsewhere, server
@@ -74,11 +119,7 @@ def test_a_class_is_asked_discusses_is_asked_again_and_takes_a_page_home(
         expect(bar).to_contain_text("Right: 1 of 3, then 2 of 3.")
         expect(reader.page.locator(".crowd")).to_have_attribute("d", re.compile("M"))
     expect(lead.page.locator(".box")).not_to_contain_text("You said")
-    # On a phone, below the room's bar, the row in question is above the sheet.
-    row, sheet = two.page.locator(".row.asked"), two.page.locator(".box")
-    expect(row).to_be_in_viewport(ratio=1)
-    asked = row.bounding_box()
-    assert asked["y"] + asked["height"] <= sheet.bounding_box()["y"]
+    assert is_above_the_sheet(two.page)
     main = two.page.get_by_test_id("stMain")
     assert main.evaluate("(e) => e.scrollWidth <= e.clientWidth")
     button(lead, "plan-next").click()

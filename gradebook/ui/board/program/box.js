@@ -57,7 +57,7 @@ export class Box {
     this.away = false; // a room's server is, and would take no vote
     addEventListener("gradebook-away", (event) => {
       this.away = /** @type {CustomEvent} */ (event).detail;
-      if (board.known) this.render();
+      if (board.laid) this.render(); // a room may say so before anything is drawn
     });
     // Once the board is out of sight, so is most of the sheet of a phone.
     const shrink = () => {
