@@ -449,5 +449,5 @@ def _unchecked(has: frozenset[str]) -> tuple[str, list[str]]:
     telling = (telling_columns(b) for b in unchecked if b.in_advantages)
     missing = dict.fromkeys(c for columns in telling for c in columns if c not in has)
     names = ", ".join(missing)
-    line = f"More could be checked with the columns {names}." if names else ""
+    line = f"More could be checked if the log had: {names}." if names else ""
     return line, lines

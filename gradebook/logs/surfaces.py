@@ -140,8 +140,7 @@ def worst_lines(verdict: Verdict, most: int = SHORT) -> list[str]:
     return [
         f"Step {step['step']}, row {step['row']}: off by"
         f" {short(step['correct_residual'], 3)}{closest}. {_turned(step['flips'])};"
-        f" {step['groups_affected']} of {counted(step['groups'], 'group')} are"
-        " affected."
+        f" {step['groups_affected']} of its {counted(step['groups'], 'group')} are off."
         for step in worst_steps(verdict, most).to_dict("records")
         if step["correct_residual"] > EXACT
     ]
@@ -149,8 +148,9 @@ def worst_lines(verdict: Verdict, most: int = SHORT) -> list[str]:
 
 def _turned(flips: int) -> str:
     if not flips:
-        return "No row changes sign"
-    return f"{counted(flips, 'row')} change{'s' * (flips == 1)} sign"
+        return "No row of the step has the opposite sign"
+    have = "has" if flips == 1 else "have"
+    return f"{counted(flips, 'row')} of the step {have} the opposite sign"
 
 
 def junit(verdict: Verdict, place: str) -> str:

@@ -62,7 +62,7 @@ def test_statistics_over_pieces_of_a_prompt_are_asked_about():
     found = check_log([REPORTS / "l19-tunix-816-micro-groups.csv"])
     assert (found.exit_code, found.verdict) == (2, "asks")
     assert found.bug == "partial_groups"
-    assert "(Partial groups, GRPO, group size 4)" in found.sentence
+    assert "(the bug Partial groups, GRPO, group size 4)" in found.sentence
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_statistics_over_pieces_of_a_prompt_are_asked_about():
         (
             "l13-trl-5889-rloo-kl.csv",
             {},
-            "In each prompt the differences from RLOO add up to 0, and over the steps",
+            "In each prompt the logged advantages minus those of RLOO add up to 0.",
         ),
         (
             "l33-clipped-advantages.csv",

@@ -360,14 +360,16 @@ def _suspect(j: Judgement, s: Suspect, columns: Columns) -> Statement:
             f"If {means}, these advantages match {record.title}",
             confirm=_confirm(column, columns, counting),
         )
-    inside = [record.title, Computation.of(s.settings).title]
+    inside = [f"the bug {record.title}", Computation.of(s.settings).title]
     inside += [f"group size {s.group_size}"] if s.group_size else []
     first = f"{_matches(j)} ({', '.join(inside)}){_how_many(j)}"
     rest = _how_far(j)
     if j.verdict == "suspect":
         return Statement(first, (*rest, f"This assumes that {means}."))
     more = f" (or {_titles(j.asks[1:3])})" if len(j.asks) > 1 else ""
-    question = f"Was this computation configured? If not, it is {record.title}{more}."
+    question = (
+        f"Was this computation configured? If not, it is the bug {record.title}{more}."
+    )
     if j.declaration.decides:
         more_rows = f"{_what_would_show(j)} may show it."
         return Statement(first, (*rest, question, more_rows))
@@ -436,9 +438,9 @@ def order_words(order: Order) -> str:
         )
     return (
         f"In {order.broken:,} {prompts}, a row with a higher reward has a lower"
-        " advantage. Three designs do that: each reward function is normalized by"
+        " advantage. Three designs do that, too: each reward function is normalized by"
         " itself; the trainer adds something to the logged reward; or some of these"
-        " rows do not count."
+        " rows are left out of the mean."
     )
 
 
@@ -462,9 +464,9 @@ LEFT_OVER = {
     " logged advantage minus that of {title} is higher for longer rows.",
     left_over.SHORTER: "The advantages depend on the length: within a prompt, the"
     " logged advantage minus that of {title} is lower for longer rows.",
-    left_over.KL: "In each prompt the differences from {title} add up to 0, and over"
-    " the steps they grow from 0. A KL term in the reward does that. Log the reward"
-    " that was normalized.",
+    left_over.KL: "In each prompt the logged advantages minus those of {title} add up"
+    " to 0. Their size is 0 at first and grows over the steps. A KL term in the reward"
+    " does that. Log the reward from which the advantages were computed.",
 }
 """Kind of what is left over -> its sentence."""
 
