@@ -1,11 +1,11 @@
 """Plants one fault at a time and asks whether its test fails.
 
-    python tests/bench/faults.py           every fault
-    python tests/bench/faults.py engine    those of one room
+    python tests/bench/faults.py                every fault
+    python tests/bench/faults.py engine/ ui/    those of files that start so
 
 Each fault is one line of production code that is changed, in a copy of the
 project, and the test file that must notice. It prints what is not noticed, and
-what is not planted because its line has gone.
+what is not planted because its text has gone or is there more than once.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ core/settings.py | _number("a number of 0 or more", lambda value: value >= 0) | 
 core/settings.py | absent = kind.optional and | absent = | core/test_settings.py
 engine/advantages.py | (groups.n - s.ddof).clamp(min=1) | groups.n.clamp(min=1) | engine/test_engine.py
 engine/advantages.py | spread = torch.where(groups.n <= 1, 1, spread) | spread = torch.where(groups.n <= 2, 1, spread) | engine/test_engine.py
-engine/advantages.py | rest.sum(score) / rest.n.clamp(min=1) | rest.sum(score) / (rest.n + 1) | engine/test_engine.py
+engine/advantages.py | mean = rest.sum(score) / rest.n.clamp(min=1) | mean = rest.sum(score) / (rest.n + 1) | engine/test_engine.py
+engine/advantages.py | return rest.sum(score) / rest.n.clamp(min=1) | return rest.sum(score) / (rest.n + 1) | engine/test_engine.py
 engine/grouping.py | return is_first(batch.rollout_index, credited) | return credited | engine/test_votes.py
 engine/grouping.py | return enough & is_first(batch.prompt_index, enough) | return enough | engine/test_engine.py
 engine/advantages.py | (variance + 1e-8).sqrt() | (variance + 1e-4).sqrt() | engine/test_engine.py
@@ -86,7 +87,8 @@ classroom/plan.py | if minutes < least: | if minutes > least: | classroom/test_p
 classroom/room.py | _count(database, Seat, *learners) < most | _count(database, Seat, *learners) <= most | classroom/test_room.py
 classroom/room.py | if not LOOKED <= choice < MOST_CHOICES: | if not LOOKED <= choice <= MOST_CHOICES: | classroom/test_room.py
 ui/parts/drafts.py | return case in self.hidden or case not in self.guesses | return case not in self.guesses | ui/test_drafts.py
-classroom/room.py | for name in room.revealed if name != question] | for name in room.revealed] | classroom/test_room.py
+classroom/room.py | others = [name for name in room.revealed if name != question] | others = list(room.revealed) | classroom/test_room.py
+classroom/room.py | room.revealed = [name for name in room.revealed if name != question] | room.revealed = list(room.revealed) | classroom/test_room.py
 ui/parts/words.py | return html.escape(str(text)) | return str(text) | ui/test_words.py
 ui/security.py | if session else MOST_BODY): | if session else MOST_OF_SESSION): | ui/test_security.py
 ui/board/view.py | return [float(f"{x:.7g}") | return [float(f"{x:.2g}") | ui/test_board.py
@@ -95,7 +97,7 @@ ui/parts/stages.py | zip(names, (maps.correct.tolist(), maps.faulty.tolist())) |
 
 
 def main() -> None:
-    rooms = sys.argv[1:]
+    starts = tuple(sys.argv[1:]) or ("",)
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / "gradebook"
         skip = shutil.ignore_patterns(*LEFT_BEHIND)
@@ -104,25 +106,25 @@ def main() -> None:
         healthy: dict[str, bool] = {}
         for line in FAULTS.strip().splitlines():
             path, old, new, test = (part.strip() for part in line.split(" | "))
-            if rooms and path.split("/")[0] not in rooms:
+            if not path.startswith(starts):
                 continue
             if test not in healthy:
                 healthy[test] = passes(copy, test)
             answer = tried(copy, path, old, new, test) if healthy[test] else "RED"
-            planted += answer != "gone"
+            planted += answer not in ("gone", "twice")
             noticed += answer == "noticed"
             print(f"{answer:12} {path}: {old}", flush=True)
     print(f"{noticed} of {planted} faults are noticed.")
 
 
 def tried(copy: Path, path: str, old: str, new: str, test: str) -> str:
-    """'noticed', 'NOT NOTICED', or 'gone' if the line is not there. ('RED' is
-    a fault whose test fails without it.)"""
+    """'noticed', 'NOT NOTICED', 'gone' if the text is not there, or 'twice' if it is
+    there more than once. ('RED' is a fault whose test fails without it.)"""
     file = copy / "gradebook" / path
     text = file.read_text("utf-8") if file.exists() else ""
-    if old not in text:
-        return "gone"
-    file.write_text(text.replace(old, new, 1), "utf-8")
+    if text.count(old) != 1:
+        return "twice" if old in text else "gone"
+    file.write_text(text.replace(old, new), "utf-8")
     still = passes(copy, test)
     file.write_text(text, "utf-8")
     return "NOT NOTICED" if still else "noticed"

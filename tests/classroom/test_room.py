@@ -368,6 +368,17 @@ def test_a_question_is_asked_twice_and_both_votes_are_kept(rooms):
         rooms.ask_again(code, "a", "q2")
 
 
+def test_a_question_that_is_asked_again_is_covered_again(rooms):
+    code = rooms.open("lead")
+    for question in ("q", "other"):
+        rooms.join(code, "a", question)
+        rooms.vote(code, "a", question, 0)
+        rooms.reveal(code, "lead", question)
+    rooms.ask_again(code, "lead", "q")
+    assert rooms.read(code).revealed == ["other"]
+    rooms.vote(code, "a", "q", 1)
+
+
 def test_after_the_timer_votes_of_its_question_are_refused(rooms):
     code = rooms.open("lead")
     rooms.move(code, "lead", "page", "q")
