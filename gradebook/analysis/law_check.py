@@ -22,7 +22,7 @@ from gradebook.core.errors import GradebookError, choice, refuse
 from gradebook.core.formatting import SHOWS, counted, pair, same
 from gradebook.core.settings import Settings
 from gradebook.core.tolerance import EXACT, LAW_SPACINGS, MOST_ROUNDING, WHITENS
-from gradebook.core.vocabulary import BASELINES, SCALES
+from gradebook.core.vocabulary import BASELINES, GROUP, SCALES
 from gradebook.engine.grouping import present, score
 from gradebook.engine.pipeline import CORRECT, Engine, run
 
@@ -73,6 +73,10 @@ def convention(name: str, settings: Mapping[str, Any]) -> str:
     skips, evaluation = settings["skip_flat"], settings["evaluation"]
     couples = couples_prompts(settings)
     trains_flat = skips == "never" or (skips == "training" and evaluation)
+    # The row farthest from its siblings has the smallest divisor. That keeps the order
+    # only if the rows' distances are those from their own siblings.
+    from_siblings = baseline.compares == GROUP and not baseline.needs
+    turns = scale.others and not from_siblings
     for broken, reason, applies in (
         (("order", "missing"), "evaluation takes each prompt's first row", evaluation),
         (PADDED, "eos_by_width", settings["eos_by_width"]),
@@ -83,6 +87,7 @@ def convention(name: str, settings: Mapping[str, Any]) -> str:
         (("other_prompts", "lost_row", "shift", "scale"), couples, couples),
         (("shift", "scale"), "reward_clip", settings["reward_clip"] is not None),
         (scale.breaks, f"scale {scale.name}", True),
+        (("rising",), f"baseline {baseline.name}, scale {scale.name}", turns),
         (("flat",), "eps 0", scale.is_std and not settings["eps"]),
         (("zero_sum", "flat"), "whiten_tokens", settings["whiten_tokens"]),
         (("rising",), "reward_scaling below 0", settings["reward_scaling"] < 0),

@@ -63,6 +63,7 @@ class Scale:
     words      what follows the baseline's words: " over the group's deviation"
     formula    the line of a worked formula, with {ddof}, {about} and {eps}
     is_std     it is a standard deviation
+    others     a row's own score has no say: each row of a group has another divisor
     reads      the settings that it reads; "eps" if eps is added to it, and
                "spread_about" if the deviation may be about the baseline
     breaks     as in a Baseline
@@ -75,6 +76,7 @@ class Scale:
     words: str
     formula: str
     is_std: bool = False
+    others: bool = False
     reads: tuple[str, ...] = ()
     breaks: tuple[str, ...] = ()
     aliases: tuple[str, ...] = ()
@@ -211,6 +213,7 @@ SCALES: Mapping[str, Scale] = {
             formula="standard deviation (ddof {ddof}) of the other rows{eps}, or 1 if"
             " they are equal",
             is_std=True,
+            others=True,
             reads=("ddof", "eps", "eps_at"),
             breaks=("scale", "zero_sum"),
         ),

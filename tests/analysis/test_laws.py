@@ -157,6 +157,22 @@ def test_a_division_by_a_mean_below_0_turns_an_order_and_is_said_as_the_conventi
     assert "−0.500, and a row with a lower reward has +0.500" in outcome.sentence
 
 
+@pytest.mark.parametrize(
+    "baseline, answer",
+    [("none", BY_CONVENTION), ("batch_others", BY_CONVENTION), ("group_mean", HOLDS)],
+)
+def test_a_deviation_of_the_others_keeps_the_order_around_the_groups_own_mean(
+    baseline, answer
+):
+    settings = gradebook.Settings(baseline=baseline, scale="others_std", eps=0.0)
+    rows = batch([1.0, 2.0, 2.25], settings=settings)
+    assert check("rising", CORRECT, rows).answer == answer
+    if baseline == "none":
+        # Others of row 0: 2 and 2.25, deviation 0.25 / √2; of row 1: 1.25 / √2.
+        advantage = gradebook.run(CORRECT, rows).advantage.tolist()
+        assert advantage[:2] == pytest.approx([4 * 2**0.5, 1.6 * 2**0.5])
+
+
 # Counterexamples, by hand
 
 
