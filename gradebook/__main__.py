@@ -193,8 +193,8 @@ def _probes_of_trainer(options: argparse.Namespace) -> "dict[str, Probe]":
         raise refuse("--trainer alone", problem, "probe")
     probes = dict(package.probes_of_trainer(options.trainer))
     if not probes:
-        known = f"a known, installed release of {', '.join(package.NAMES)}"
-        raise refuse(known, options.trainer, "--trainer")
+        expected = f"a known, installed release of {', '.join(package.NAMES)}"
+        raise refuse(expected, options.trainer, "--trainer")
     return probes
 
 

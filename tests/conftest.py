@@ -271,7 +271,7 @@ class Visit:
         found = [text for text in found if not text.startswith("<style>")]
         for data in self.sent("board"):
             found += [data["summary"], data.get("formula", "")]
-        found += [data["said"] for data in self.sent("room_news")]
+        found += [data["counts"] for data in self.sent("room_news")]
         found += self.sent("markup")
         text = "\n".join(found).replace("\\", "")
         return POINTS.sub(r"\1", text)

@@ -32,11 +32,11 @@ class Attempt:
 
     def __init__(self, now: State, comparison: Comparison | None = None):
         self.bug, self.now = swapped(now.scenario.bugs), now
-        self.before, self.known = start(now.scenario), comparison
+        self.before, self.ready = start(now.scenario), comparison
 
     @cached_property
     def batch(self) -> Batch:
-        return self.known.batch if self.known else self.now.batch()
+        return self.ready.batch if self.ready else self.now.batch()
 
     @cached_property
     def changes(self) -> "Changes":
@@ -44,7 +44,7 @@ class Attempt:
 
     @cached_property
     def comparison(self) -> Comparison:
-        return self.known or compare(self.bug, self.batch)
+        return self.ready or compare(self.bug, self.batch)
 
     def shift(self, side: str) -> Tensor:
         """How far an engine's advantages moved since the original case."""
@@ -186,15 +186,15 @@ def measured(condition: case.Bounds, attempt: Attempt) -> Measured | None:
 
 def _bounds(condition: case.Bounds, attempt: Attempt) -> str:
     words, _ = QUANTITIES[condition.of]
-    found = measured(condition, attempt)
-    if found is None:
+    measure = measured(condition, attempt)
+    if measure is None:
         return f"No row has a {words}."
-    if found.outside <= 0:
+    if measure.outside <= 0:
         return ""
-    where = "" if condition.of in case.OF_BATCH else f" of row {found.row}"
+    where = "" if condition.of in case.OF_BATCH else f" of row {measure.row}"
     if condition.of in case.OF_TOKENS:
         where += f", token {condition.token},"
-    return minus(f"The {words}{where} is {settled(found.value):.4g}.")
+    return minus(f"The {words}{where} is {settled(measure.value):.4g}.")
 
 
 def missing_of(condition: case.Condition, attempt: Attempt) -> str:

@@ -188,8 +188,8 @@ def _advantage(comparison: Comparison, trace: Trace, row: int) -> list[Line]:
         before = before._replace(text=signed(float(trace.standardized[row])))
     less = f"− {plain(m)}" if m >= 0 else f"− ({plain(m)})"
     line = (Part("then ("), before, Part(f" {less}) / {plain(s)} = "), after)
-    found = _second(batch, trace, row, m, s)
-    return [line, (Part(found),)] if found else [line]
+    second = _second(batch, trace, row, m, s)
+    return [line, (Part(second),)] if second else [line]
 
 
 class Weighted(NamedTuple):

@@ -150,14 +150,14 @@ def acting(case: Scenario, bugs: tuple[str, ...]) -> list[str]:
 
 def _acts(case: Scenario, name: str, engines: Sequence[Engine]) -> bool:
     for engine in engines:
-        wanted = _numbers(case, case.settings, engine)
+        before = _numbers(case, case.settings, engine)
         for value in _others(name, case.settings[name]):
             settings = replace(case.settings, **{name: value})
-            found = _numbers(case, settings, engine)
-            if found is None or wanted is None:
-                if found is not wanted:
+            after = _numbers(case, settings, engine)
+            if after is None or before is None:
+                if after is not before:
                     return True
-            elif not bool(same(found, wanted).all()):
+            elif not bool(same(after, before).all()):
                 return True
     return False
 

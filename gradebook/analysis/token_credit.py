@@ -134,8 +134,8 @@ def earned(comparison: Comparison, trace: Trace, row: int, token: int) -> list[L
     if not bool(batch.mask[row, token]):
         return [(result, Part(": the token is masked"))]
     lines = _of_row if batch.settings.credit == "row" else _of_sum
-    found = lines(batch, (trace, other), row, token, result)
-    return [*found, *_of_the_row(comparison, trace, row)]
+    credit = lines(batch, (trace, other), row, token, result)
+    return [*credit, *_of_the_row(comparison, trace, row)]
 
 
 def earned_in_push(
@@ -227,8 +227,8 @@ def _whitening(
     squares = torch.zeros(batch.step_count, dtype=chosen.dtype)
     squares[step] = ((chosen - mean) ** 2).sum() / left
     deviation = whitening_root(batch, squares)[step]
-    found = (trace.token_return[row, token] - mean) / deviation
-    if not bool(same(found, trace.token_advantage[row, token])):
+    whitened = (trace.token_return[row, token] - mean) / deviation
+    if not bool(same(whitened, trace.token_advantage[row, token])):
         return None
     return float(mean), float(deviation)
 

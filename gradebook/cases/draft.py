@@ -18,12 +18,12 @@ C = TypeVar("C", bound=Case)
 class Regrouped(NamedTuple):
     """Pasted rows whose groups have another size than the setting.
 
-    found    rows of the largest group
+    size     rows of the largest group
     setting  rows per prompt that the trainer is configured with
-    all      every group has `found` rows
+    all      every group has `size` rows
     """
 
-    found: int
+    size: int
     setting: int
     all: bool
 
@@ -141,10 +141,10 @@ class Draft(Generic[C]):
         act, keys = edits.ACTS.get(name, (None, []))
         values = [edit.get(key) for key in keys]
         kinds = [edits.KINDS.get(key, (int,)) for key in keys]
-        known = name in edits.ACTS
+        is_known = name in edits.ACTS
         if act is not None:
             self.typing = edit.get("gesture") is not None and not edit.get("commit")
-        if not known or any(type(v) not in k for v, k in zip(values, kinds)):
+        if not is_known or any(type(v) not in k for v, k in zip(values, kinds)):
             self.notes = ["The browser sent an edit that the server does not know."]
         elif act is None:
             getattr(self, name)(*values)

@@ -13,18 +13,19 @@ from gradebook.core.errors import choice, refuse
 class HomeCase(PlainCase):
     """The keys of scenarios/games/home.toml beside those of a plain case.
 
-    stops    the rewards of the row `focus` for which policies were trained, in order
-    start    the one that is shown first
-    told     the row whose faulty advantage is described in words
-    about    the words before that description
-    ways     what the bug does to that row: pushes it down, nothing, pushes it up
+    stops         the rewards of the row `focus` for which policies were trained, in
+                  order
+    start         the one that is shown first
+    row_in_words  the row whose faulty advantage is described in words
+    about         the words before that description
+    ways          what the bug does to that row: pushes it down, nothing, pushes it up
 
     Raises GradebookError unless there is exactly one bug and `start` is a stop.
     """
 
     stops: Annotated[tuple[Number, ...], between(2)]
     start: Number
-    told: Count
+    row_in_words: Count
     about: str
     ways: Annotated[tuple[str, ...], between(3, 3)]
 
@@ -33,7 +34,7 @@ class HomeCase(PlainCase):
         choice(str(self.start), [str(stop) for stop in self.stops], "start")
         if len(self.bugs) != 1:
             raise refuse("one bug", len(self.bugs), "bugs")
-        check_index("told", self.told, len(self.rows), "rows")
+        check_index("row_in_words", self.row_in_words, len(self.rows), "rows")
 
     @property
     def bug(self) -> str:

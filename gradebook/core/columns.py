@@ -275,10 +275,10 @@ def with_point(text: str) -> str:
     >>> with_point("1,5"), with_point("-0,125"), with_point("1,234")
     ('1.5', '-0.125', '1,234')
     """
-    found = COMMA.fullmatch(text.strip().replace("\u2212", "-"))
-    if not found:
+    match = COMMA.fullmatch(text.strip().replace("\u2212", "-"))
+    if not match:
         return text
-    whole, decimals, exponent = found.groups()
+    whole, decimals, exponent = match.groups()
     thousands = re.fullmatch("[1-9][0-9]{0,2}", whole) and len(decimals) == 3
     return text if thousands and not exponent else text.replace(",", ".")
 

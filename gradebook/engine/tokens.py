@@ -41,13 +41,13 @@ def token_return(batch: Batch, advantage: Tensor, token_reward: Tensor) -> Tenso
     return scanned(batch, token_reward, values(batch, steps), steps)
 
 
-def values(batch: Batch, known: Tensor) -> Tensor:
-    """What the critic says at the tokens `known`, bool [R, T], else 0;
+def values(batch: Batch, at: Tensor) -> Tensor:
+    """What the critic says at the tokens `at`, bool [R, T], else 0;
     0 everywhere without a critic, or if `credit` is not gae.
     float [R, T]."""
     if batch.value is None or batch.settings.credit != "gae":
         return torch.zeros(batch.mask.shape, dtype=batch.reward.dtype)
-    return torch.where(known, batch.value, 0)
+    return torch.where(at, batch.value, 0)
 
 
 def scanned(

@@ -266,8 +266,8 @@ def _is(count: int) -> str:
 def _with_losses(statement: Statement, read: Verdict) -> Statement:
     """The statement, with the findings of a recording's losses."""
     run = read.log.recording
-    found = () if run is None else of_loss.findings(run, read.declared)
-    return replace(statement, rest=(*statement.rest, *found))
+    losses = () if run is None else of_loss.findings(run, read.declared)
+    return replace(statement, rest=(*statement.rest, *losses))
 
 
 def _verdict(read: Verdict, layout: TrlLayout, j: Judgement) -> Verdict:

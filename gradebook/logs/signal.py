@@ -279,13 +279,13 @@ def _functions(
     [G]: the summed rewards are equal; the prompt has two rows or more."""
     if rewards is None or rewards.shape[1] < 2:
         return ()
-    found = []
+    functions = []
     for name, column in zip(names, rewards.T):
         has_reward = counts & np.isfinite(column)
         low, high = _ends(column, group, has_reward, len(flat))
         varies = high - low > DUST * np.maximum(1.0, np.abs(high))
         teach = several & ~flat
-        found.append(
+        functions.append(
             Function(
                 name,
                 alone=int((flat & varies).sum()),
@@ -294,4 +294,4 @@ def _functions(
                 teach=int(teach.sum()),
             )
         )
-    return tuple(found)
+    return tuple(functions)

@@ -145,11 +145,11 @@ def left_over_of(answers: Sequence[Answer]) -> tuple[LeftOver, ...]:
     """What is left over of the answers that no known computation gives. A KL is not
     asked about, since a function of rewards has none; lengths are, if it takes them."""
     whole = [a for a in answers if a.is_whole]
-    found = left_over(Ruler(as_steps(*whole))) if whole else ()
+    findings = left_over(Ruler(as_steps(*whole))) if whole else ()
     kinds = {PIECES, CLAMP, FLOOR, ZEROED}
     if any(a.lengths for a in whole):
         kinds |= OF_LENGTH
-    return tuple(each for each in found if each.kind in kinds)
+    return tuple(each for each in findings if each.kind in kinds)
 
 
 @lru_cache(256)
@@ -165,14 +165,14 @@ def _computations(text: str) -> tuple[Computation, ...]:
 
 def fitting(steps: LoggedSteps) -> tuple[Computation, ...]:
     """The computations that give the advantages of all steps, the plainest first."""
-    found = search(Ruler(steps), Declaration())
-    fitting = found.fitting(~steps.quiet, WRITTEN)
+    evidence = search(Ruler(steps), Declaration())
+    fitting = evidence.fitting(~steps.quiet, WRITTEN)
 
     def merit(c: Computation) -> tuple:
         # If all groups have one size, a second normalization hides the factor of
         # leave-one-out: of equally plain computations, choose the mean.
         order = [*BASELINES].index(c.baseline)
-        off = float(found.computations[c].residual.max())
+        off = float(evidence.computations[c].residual.max())
         # An eps that was solved is a free number: a usual one goes before it.
         is_solved = (c.eps, c.eps_at) not in EPS_PLACES
         return is_solved, plainness(c), order, off

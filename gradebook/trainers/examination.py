@@ -212,12 +212,12 @@ def _unrecognized(answers: Sequence[Answer], uses_lengths: bool) -> Recognition:
         sentence = f"Times the row's length, that is {titled(whole[0])}."
         settings = convention.settings_of(whole[0])
         return Recognition(judged, settings, left_over=sentence)
-    found = convention.left_over_of(answers)
+    findings = convention.left_over_of(answers)
     return Recognition(
         judged,
         Settings(),
-        left_over=" ".join(map(left_over_words, found)),
-        is_clamped=bool(found) and found[0].kind == CLAMP,
+        left_over=" ".join(map(left_over_words, findings)),
+        is_clamped=bool(findings) and findings[0].kind == CLAMP,
     )
 
 
@@ -283,9 +283,9 @@ def _uses_lengths(call: Call, answers: Sequence[Answer]) -> bool:
 def _beyond_wide_groups(computation: Computation, answers: Sequence[Answer]) -> str:
     """What the answers show, in sentences, if the computation fits groups that vary
     much and no others."""
-    found = convention.left_over_of(answers)
+    findings = convention.left_over_of(answers)
     otherwise = f"{titled(computation)} fits groups that vary much, and no others."
-    return " ".join(map(left_over_words, found)) or otherwise
+    return " ".join(map(left_over_words, findings)) or otherwise
 
 
 def _of_groups(answer: Answer) -> list[list[float]]:

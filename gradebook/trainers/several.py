@@ -118,8 +118,8 @@ def examine(
 
 def _left_over(steps: LoggedSteps) -> str:
     """What the answers show that no known computation gives, in sentences."""
-    found = left_over(Ruler(steps))
-    return " ".join(map(left_over_words, found)) or NO_SUM
+    findings = left_over(Ruler(steps))
+    return " ".join(map(left_over_words, findings)) or NO_SUM
 
 
 def computations_of(

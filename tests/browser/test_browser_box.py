@@ -29,8 +29,8 @@ MOUNT = """async ([address, cases]) => {
 MISFITS = """(whole) => {
   const found = [];
   for (const [name, data] of cases) {
-    if (!board.known) board.update(data);
-    board.known = data; // what is around the box does not change it
+    if (!board.latest) board.update(data);
+    board.latest = data; // what is around the box does not change it
     board.arrange();
     board.box.render();
     const box = board.whole.querySelector(".box");

@@ -213,11 +213,11 @@ def test_a_page_is_drawn_again_when_the_lead_goes_on(at, room, follows):
     at("the-lead")
     page = at("a-learner", follows=follows)
     drawn, now = asks(page, room)
-    assert now == drawn and "0 answers so far" in now["said"]
+    assert now == drawn and "0 answers so far" in now["counts"]
     rooms().join(room, "another", Q)
     rooms().vote(room, "another", Q, 1)
     now = asks(page, room)[1]
-    assert now["draw"] == drawn["draw"] and "1 answer so far" in now["said"]
+    assert now["draw"] == drawn["draw"] and "1 answer so far" in now["counts"]
 
     opened, question, link, _ = vars(rooms().read(room).position).values()
     rooms().move(room, "the-lead", opened, question, link, "score")
@@ -240,10 +240,10 @@ def test_before_the_reveal_no_browser_gets_the_votes_or_the_answer(at, room):
     """And no stranger, whether a code is a room."""
     lead, page = at("the-lead"), at("a-learner").answer(2)
     for waits in (asks(page, room)[1], asks(lead, room)[1]):
-        assert "Negative" not in waits["said"] and "reveal" not in waits
+        assert "Negative" not in waits["counts"] and "reveal" not in waits
     lead.click("room-reveal")
     drawn, now = asks(lead, room)
-    assert now == drawn and "Negative: <b>1</b>, the answer" in now["said"]
+    assert now == drawn and "Negative: <b>1</b>, the answer" in now["counts"]
     for code in (room, "CCCCCC"):
         closed = {**news.CLOSED}
         del closed["clock"]
@@ -255,7 +255,7 @@ def test_a_reveal_updates_the_board_before_the_page_is_redrawn(at, room):
     drawn = asks(page, room)[0]
     lead.click("room-reveal")
     now = asks(page, room)[1]
-    assert "Negative: <b>1</b>, yours, the answer" in now["said"]
+    assert "Negative: <b>1</b>, yours, the answer" in now["counts"]
     board = now["reveal"]
     faulty = gradebook.run(gradebook.bug(Q).engine, gradebook.load(Q).batch())
     assert board["panels"][0]["engines"][1] == pytest.approx(faulty.advantage.tolist())
@@ -386,7 +386,7 @@ def test_who_waits_is_woken_only_by_a_change_of_the_room(at, room, monkeypatch):
     seats = ["learner-1", "learner-2"]
     for name in seats:
         at(name)
-    looks, rendered, read, tell = [], [], rooms().read, news._told
+    looks, rendered, read, tell = [], [], rooms().read, news._state
 
     def looked(code):
         looks.append(code)
@@ -403,14 +403,16 @@ def test_who_waits_is_woken_only_by_a_change_of_the_room(at, room, monkeypatch):
             *(news.answer(asking(room, name, have[name])) for name in seats)
         )
 
-    have = {name: news._told(read(room), Q, name, Q)["have"] for name in seats}
+    have = {name: news._state(read(room), Q, name, Q)["have"] for name in seats}
     monkeypatch.setattr("gradebook.classroom.room.WHOLE", 3600)
     monkeypatch.setattr(news, "PACE", 0)
     monkeypatch.setattr(news, "LOOK", 0.001)
     monkeypatch.setattr(rooms(), "read", looked)
-    monkeypatch.setattr(news, "_told", told)
+    monkeypatch.setattr(news, "_state", told)
     for answer in answered(both()):
-        assert json.loads(answer.body)["said"].startswith('<p class="gb-live">1 answer')
+        assert json.loads(answer.body)["counts"].startswith(
+            '<p class="gb-live">1 answer'
+        )
     assert len(rendered) == 4 and not news._next
 
 

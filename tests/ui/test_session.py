@@ -354,7 +354,7 @@ def test_the_notes_take_the_class_and_the_projector_to_the_next_step(led, visit,
     assert widgets.rooms().read(room).position.question == following.question
     # The projector hears of it, and goes there; the notes stay, a step further.
     state = widgets.rooms().read(room)
-    now = news._told(state, Q, "the-lead", at=Q)
+    now = news._state(state, Q, "the-lead", at=Q)
     assert now["draw"] != before["draw"]
     projector.run()
     assert widgets.rooms().read(room).position.question == following.question
@@ -377,8 +377,8 @@ def test_the_notes_reveal_to_the_class_and_the_projector(led, visit, room):
     state = widgets.rooms().read(room)
     assert state.revealed == [Q]
     # The votes are beside the notes.
-    assert "gb-split" in notes.run().sent("room_news")[0]["said"]
-    now = news._told(state, Q, "the-lead", at=Q)
+    assert "gb-split" in notes.run().sent("room_news")[0]["counts"]
+    now = news._state(state, Q, "the-lead", at=Q)
     assert now["draw"] != before["draw"], "the projector is drawn again"
     projector.run()
     assert not projector.board["covered"]
@@ -409,7 +409,7 @@ def test_a_projector_that_is_drawn_again_leaves_the_room_where_the_notes_took_it
     # The page hears that it has to be drawn again, and follows.
     (mounted,) = projector.sent("room_news")
     at = dict(parse_qsl(urlsplit(mounted["asked"]).query))["at"]
-    now = news._told(rooms.read(room), Q, "the-lead", at)
+    now = news._state(rooms.read(room), Q, "the-lead", at)
     assert now["draw"] != mounted["draw"]
     assert projector.run().board["name"] == then
 

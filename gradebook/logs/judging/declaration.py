@@ -157,8 +157,8 @@ def _of_estimator(name: object) -> dict[str, Any]:
     parts = (*estimator.partition("/")[::2], "")
     baseline, scale, over = of_name.get(estimator.removesuffix("_vectorized"), parts)
     if baseline not in BASELINES or scale not in SCALES:
-        known = sorted([*of_name, GDPO])
-        raise refuse("one of " + ", ".join(known), name, "estimator")
+        names = sorted([*of_name, GDPO])
+        raise refuse("one of " + ", ".join(names), name, "estimator")
     return {"baseline": baseline, "scale": scale, "whiten_tokens": over == "tokens"}
 
 

@@ -82,13 +82,13 @@ class Fits:
 
     ruler: Ruler
     tick: Tick = untold
-    known: dict[Candidate, Fit] = field(default_factory=dict)
+    computed: dict[Candidate, Fit] = field(default_factory=dict)
 
     def of(self, candidate: Candidate) -> Fit:
-        if candidate not in self.known:
+        if candidate not in self.computed:
             self.tick()
-            self.known[candidate] = numbers.fit(self.ruler, candidate)
-        return self.known[candidate]
+            self.computed[candidate] = numbers.fit(self.ruler, candidate)
+        return self.computed[candidate]
 
 
 # The evidence of a log, and of each step alone
@@ -311,7 +311,7 @@ def _computations(fits: Fits, declaration: Declaration, only: Only = every) -> E
         part = ruler.of_steps(some_steps(ruler.steps, left))
         sample = _sampled(part, declaration, fits.tick, only)
         if part is ruler:
-            fits.known.update([*sample.fits.items()])
+            fits.computed.update([*sample.fits.items()])
         some = {c: fits.of(c) for c in sample.best(kept_all=part is ruler)}
         nearest = evidence.nearest
         if sample.share > best_share:

@@ -63,8 +63,8 @@ def left_over(ruler: Ruler) -> tuple[LeftOver, ...]:
     part = ruler.of_steps(sampled(ruler.steps))
     for rows, all_count in _looked_at(part):
         for look in KINDS:
-            if found := look(rows):
-                return (replace(found, all_count=all_count),)
+            if finding := look(rows):
+                return (replace(finding, all_count=all_count),)
     return ()
 
 

@@ -63,9 +63,9 @@ class Fit:
 def findings(recording: Recording, settings: Mapping[str, Any]) -> tuple[str, ...]:
     """What is wrong with the recorded losses, a sentence for each finding. `settings`
     are the declared ones."""
-    known = replace(Settings(), **declaration_of(settings).settings)
+    declared = replace(Settings(), **declaration_of(settings).settings)
     steps = [step for step, _ in zip(recording.losses(), range(MOST_STEPS))]
-    sentences = turned(steps, known), unmoved(steps), anchored(steps)
+    sentences = turned(steps, declared), unmoved(steps), anchored(steps)
     return tuple(filter(None, sentences))
 
 

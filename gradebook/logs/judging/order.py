@@ -43,11 +43,11 @@ class Order:
 def order_of(ruler: Ruler, view: View = BY_PROMPT) -> Order:
     """The order in the prompts of a log, of rows that count and earn an advantage."""
     parts = map(ruler.of_steps, ruler.steps.parts())
-    found = [_order_of_part(part, view) for part in parts]
+    orders = [_order_of_part(part, view) for part in parts]
     return Order(
-        prompts=sum(part.prompts for part in found),
-        broken=sum(part.broken for part in found),
-        turned=sum(part.turned for part in found),
+        prompts=sum(part.prompts for part in orders),
+        broken=sum(part.broken for part in orders),
+        turned=sum(part.turned for part in orders),
     )
 
 
@@ -87,6 +87,6 @@ def _extreme(
 ) -> np.ndarray:
     """The largest or smallest of each group's chosen values, [G]."""
     start = -np.inf if of is np.maximum else np.inf
-    found = np.full(int(group.max()) + 1, start)
-    of.at(found, group[chosen], values[chosen])
-    return found
+    extremes = np.full(int(group.max()) + 1, start)
+    of.at(extremes, group[chosen], values[chosen])
+    return extremes

@@ -471,12 +471,12 @@ LEFT_OVER = {
 """Kind of what is left over -> its sentence."""
 
 
-def left_over_words(found: LeftOver) -> str:
+def left_over_words(finding: LeftOver) -> str:
     """The pattern of the differences in sentences."""
-    sentence = LEFT_OVER[found.kind].format(
-        title=found.computation.title, number=found.number, rows=found.rows
+    sentence = LEFT_OVER[finding.kind].format(
+        title=finding.computation.title, number=finding.number, rows=finding.rows
     )
-    if found.all_count:
+    if finding.all_count:
         sentence += " The rows that the log marks as left out count in these numbers."
     return sentence
 

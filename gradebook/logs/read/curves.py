@@ -156,7 +156,7 @@ def _largest(numbers: pd.DataFrame) -> list[str]:
 def _one_success(largest: float) -> str:
     """The group in which one success among equal failures has this advantage, in
     words; "" if none has, or several have, or an undivided one could be it."""
-    found = {}
+    groups = set[tuple[int, int]]()
     for size in range(3, LARGEST_GROUP + 1):
         mean = 1 / size
         for ddof in (0, 1):
@@ -164,10 +164,10 @@ def _one_success(largest: float) -> str:
             for eps in EPS:
                 value = (1 - mean) / (deviation + eps)
                 if abs(value - largest) <= CLOSE * largest:
-                    found[size, ddof] = eps
-    if len(found) != 1 or _is_undivided(largest):
+                    groups.add((size, ddof))
+    if len(groups) != 1 or _is_undivided(largest):
         return ""
-    ((size, ddof),) = found
+    ((size, ddof),) = groups
     root = f"{size - 1}/√{size}" if ddof else f"√{size - 1}"
     return (
         f"{root}: one success in a group of {size}, over a deviation with ddof {ddof}"

@@ -179,27 +179,27 @@ def _sources_at(path: str | Path) -> list[Source]:
 def _inside(folder: Path) -> list[Path]:
     """The logs of a folder and of those in it: a recording, or what a trainer wrote,
     or every table; curves only if there is nothing else."""
-    found = _all_inside(folder)
-    logs = [p for p in found if _ending(p.name) in OF_LOGS]
-    recorded = [p for p in found if _ending(p.name) == ".arrows"]
+    files = _all_inside(folder)
+    logs = [p for p in files if _ending(p.name) in OF_LOGS]
+    recorded = [p for p in files if _ending(p.name) == ".arrows"]
     if recorded:
         return [p for p in logs if p.parent == recorded[0].parent]
-    if of_trainer := of_folder(found):
+    if of_trainer := of_folder(files):
         return of_trainer
     tables = [p for p in logs if not _holds_curves(p)]
-    return tables or logs or [p for p in found if _holds_curves(p)]
+    return tables or logs or [p for p in files if _holds_curves(p)]
 
 
 def _all_inside(folder: Path) -> list[Path]:
     """The files of a folder and of the folders in it, in natural order. Hidden folders,
     and links to folders, are left out."""
-    found, waiting = list[Path](), [folder]
-    while waiting and len(found) < MOST_FILES:
+    files, waiting = list[Path](), [folder]
+    while waiting and len(files) < MOST_FILES:
         inside = sorted(waiting.pop(0).iterdir(), key=lambda p: natural(p.name))
         seen = [p for p in inside if not p.name.startswith(".") and not p.is_symlink()]
         waiting += [p for p in seen if p.is_dir()]
-        found += [p for p in inside if p.is_file()]
-    return sorted(found, key=lambda p: [natural(part) for part in p.parts])
+        files += [p for p in inside if p.is_file()]
+    return sorted(files, key=lambda p: [natural(part) for part in p.parts])
 
 
 def _holds_curves(path: Path) -> bool:
@@ -331,8 +331,8 @@ def _csv(source: Source, choose: Choose) -> tuple[pd.DataFrame, Broken]:
     bad = Broken(len(lines))
     if odd:
         rows, expected = np.array(odd), GradebookError(expected=f"{len(names)} cells")
-        found = dict(zip(odd[:NAMED], cells))
-        bad.note(rows, lambda row: expected.at(found=str(found[row])), expected)
+        cells_at = dict(zip(odd[:NAMED], cells))
+        bad.note(rows, lambda row: expected.at(found=str(cells_at[row])), expected)
         frame = frame.reindex(lines)
     return frame, bad
 

@@ -270,8 +270,8 @@ def of_folder(paths: Sequence[Path]) -> list[Path]:
     """The files of a folder that are of the first format with any; [] without one."""
     for each in FORMATS:
         for pattern in each.files:
-            found = [path for path in paths if path.match(pattern)]
-            found = [p for p in found if not any(map(p.match, each.without))]
-            if found:
-                return found
+            matches = [path for path in paths if path.match(pattern)]
+            matches = [p for p in matches if not any(map(p.match, each.without))]
+            if matches:
+                return matches
     return []

@@ -188,31 +188,31 @@ def plain(name: str) -> str:
 
 def guessed(
     kinds: Mapping[str, str],
-    given: Mapping[str, str] | None = None,
+    columns: Mapping[str, str] | None = None,
     avoid: Avoid = frozenset(),
     format: Format | None = None,
     first: First = MappingProxyType({}),
 ) -> Columns:
     """Guesses which column has which role.
 
-    kinds   name of each column -> what its cells are
-    given   role -> the column that a person named for it, "" for "there is none"
-    avoid   the columns that a role takes only if no other can be it
-    format  the trainer's format that the file is of, whose roles are known
-    first   each column's first cells, for a person who has to choose
+    kinds    name of each column -> what its cells are
+    columns  role -> the column that a person named for it, "" for "there is none"
+    avoid    the columns that a role takes only if no other can be it
+    format   the trainer's format that the file is of, whose roles are known
+    first    each column's first cells, for a person who has to choose
 
     Raises GradebookError for a role or column that does not exist, and without rewards.
     """
-    given = given or {}
+    columns = columns or {}
     first = first or dict.fromkeys(kinds, ())
-    settled = {**_roles_of(format, kinds), **given}
+    settled = {**_roles_of(format, kinds), **columns}
     named, rewards = _named([*kinds], settled)
-    found, likely = _found(kinds, settled, {*named.values(), *rewards}, avoid)
-    role = {**named, **found}
+    guesses, likely = _guesses(kinds, settled, {*named.values(), *rewards}, avoid)
+    role = {**named, **guesses}
     reward = role.pop("reward", "")
     by_place = _is_by_place([*kinds], role)
     functions = functions_of(kinds, {*role.values()})
-    if not rewards and "reward" not in given:
+    if not rewards and "reward" not in columns:
         rewards = _likely_rewards(kinds, role, reward, by_place, functions)
     if not rewards:
         raise unnamed("reward", "a column of rewards", first)
@@ -222,7 +222,7 @@ def guessed(
     alternatives = {}
     if "prompt" not in trusted:
         alternatives["prompt"] = _without(likely, "prompt", [role.get("prompt")])
-    if not given.get("reward"):
+    if not columns.get("reward"):
         alternatives["reward"] = _without(likely, "reward", rewards)
     return Columns(
         role,
@@ -298,16 +298,16 @@ def functions_of(kinds: Mapping[str, str], used: set[str]) -> tuple[str, ...]:
 
 
 def _named(
-    names: Sequence[str], given: Mapping[str, str]
+    names: Sequence[str], settled: Mapping[str, str]
 ) -> tuple[dict[str, str], list[str]]:
     """The columns that a person named, by role, and those of the rewards, written as
     "a + b". Raises GradebookError for a role or column that does not exist."""
-    for key in given:
+    for key in settled:
         choice(key, NAMES, key)
-    text = given.get("reward", "")
+    text = settled.get("reward", "")
     parts = [text] if text in names else map(str.strip, text.split("+"))
     rewards = [*filter(None, parts)]
-    role = {key: name for key, name in given.items() if name and key != "reward"}
+    role = {key: name for key, name in settled.items() if name and key != "reward"}
     for key, name in [*role.items(), *(("reward", name) for name in rewards)]:
         if name not in names:
             columns = "one of the columns " + shown(", ".join(names), 200)
@@ -332,7 +332,7 @@ def _aliases(names: Sequence[str]) -> Mapping[str, tuple[str, ...]]:
     return {role: aliases[role] for role in TRL_ROLES}
 
 
-def _found(
+def _guesses(
     kinds: Mapping[str, str],
     settled: Mapping[str, str],
     named: set[str],
@@ -342,20 +342,20 @@ def _found(
     cells, each column once and none of those that were `named`; and every column that
     may be it."""
     role, taken, likely = dict[str, str](), {*named}, dict[str, list[str]]()
-    for key, known in _aliases([*kinds]).items():
+    for key, aliases in _aliases([*kinds]).items():
         if key in settled:
             continue
         holds = HOLDS.get(ALL[key].kind, frozenset())
         fits = [n for n in kinds if kinds[n] in holds and _has_cells(key, kinds[n])]
         free = [name for name in reversed(fits) if name not in taken]
         by_name = {plain(name): name for name in free}
-        found = [by_name[alias] for alias in known if alias in by_name]
+        candidates = [by_name[alias] for alias in aliases if alias in by_name]
         last = {EMPTY_COLUMN, TEXT} if ALL[key].kind == "number" else {EMPTY_COLUMN}
-        found.sort(key=lambda name: (kinds[name] in last, (key, name) in avoid))
-        if found:
-            role[key] = found[0]
-            taken.add(found[0])
-            likely[key] = found
+        candidates.sort(key=lambda name: (kinds[name] in last, (key, name) in avoid))
+        if candidates:
+            role[key] = candidates[0]
+            taken.add(candidates[0])
+            likely[key] = candidates
     return role, likely
 
 
@@ -711,7 +711,7 @@ def _one_a_row(
     tokens, and the number of tokens. Rows with several advantages are noted in
     `broken`."""
     cells, count = list(column), np.zeros(len(column))
-    found: dict[int, str] = {}
+    ranges: dict[int, str] = {}
     for row, mask in enumerate(masks):
         tokens = listed(cells[row])
         if tokens is None:
@@ -721,11 +721,11 @@ def _one_a_row(
         count[row] = len(tokens)
         cells[row] = tokens[0] if len(tokens) else 0.0
         if len(tokens) and np.ptp(tokens) > SPREAD * max(1.0, np.abs(tokens).max()):
-            found[row] = f"{float(tokens.min())} to {float(tokens.max())}"
+            ranges[row] = f"{float(tokens.min())} to {float(tokens.max())}"
     expected = "one advantage at all tokens of a row"
     differ = GradebookError(key=str(column.name), expected=expected)
-    rows = np.array([*found], dtype="int64")
-    broken.note(rows, lambda row: differ.at(found=found[row]), differ)
+    rows = np.array([*ranges], dtype="int64")
+    broken.note(rows, lambda row: differ.at(found=ranges[row]), differ)
     return pd.Series(cells, column.index, dtype=object, name=column.name), count
 
 

@@ -185,14 +185,14 @@ def _recorded(files: Sequence[Source]) -> Recording | None:
 class _FilesRead:
     """The files of a log that were read so far.
 
-    given, avoid   as `guessed` takes them
-    chosen         the columns of the first file that could be read
-    types          how that file stores its numbers
-    tables         the rows of each file that could be read, in canonical columns
-    errors         why each other file could not
+    columns, avoid  as `guessed` takes them
+    chosen          the columns of the first file that could be read
+    types           how that file stores its numbers
+    tables          the rows of each file that could be read, in canonical columns
+    errors          why each other file could not
     """
 
-    given: Mapping[str, str] | None
+    columns: Mapping[str, str] | None
     avoid: Avoid
     chosen: Columns | None = None
     types: Mapping[str, str] = field(default_factory=dict)
@@ -241,10 +241,10 @@ class _FilesRead:
         checked."""
         if format is not None and format.lacks:
             raise GradebookError(format.lacks)
-        if format is None and not self.given and as_curves([*kinds]):
+        if format is None and not self.columns and as_curves([*kinds]):
             numbers = [name for name, kind in kinds.items() if kind == reading.NUMBER]
             return Columns({}, (), curves=tuple(numbers))
-        return guessed(kinds, self.given, self.avoid, format, first)
+        return guessed(kinds, self.columns, self.avoid, format, first)
 
     def rows(self) -> pd.DataFrame:
         """The rows of all files. Steps are text if they are in one of the files."""

@@ -173,7 +173,7 @@ class Record:
         self, training: Training, prompts: int | None = None, words: int = len(SHOWN)
     ) -> None:
         """Asks so many held-out prompts, and keeps the words of the first few."""
-        self.training, self.told = training, words
+        self.training, self.with_words = training, words
         _, held_out = problems()
         self.asked = held_out[: prompts or HELD_OUT]
         self.updates: list[int] = []
@@ -200,7 +200,7 @@ class Record:
             self.unfinished[arm].append(round(share, 4))
             self.length[arm].append(round(float(lengths[arm]), 3))
             if keeps_words:
-                shown = of_seeds[0][: self.told]
+                shown = of_seeds[0][: self.with_words]
                 self.words[arm][str(training.updates)] = [*map(_to_end, shown)]
 
     def trained(self) -> list[Trained]:

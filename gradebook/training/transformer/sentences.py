@@ -80,8 +80,8 @@ def learnt(trial: Experiment, pair: Pair, names: Sequence[str], compared: int) -
     many answers do not end, if the engines differ in that; else ''."""
     shares = [trained.unfinished[-1] for trained in (pair.correct, pair.faulty)]
     correct, faulty = map(percent, shares)
-    found = kind(pair.effect(pair.updates[-1]), compared)
-    words = trial.says.get(found, "")
+    effect = kind(pair.effect(pair.updates[-1]), compared)
+    words = trial.says.get(effect, "")
     if words:
         return words.format(correct=correct, faulty=faulty)
     if abs(shares[0] - shares[1]) < 0.05:

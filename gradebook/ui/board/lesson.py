@@ -327,27 +327,27 @@ ADVANTAGES = (*OF_ENGINES, *OF_TOKENS, "correct shift", "faulty shift")
 
 def _measured(condition: Bounds, attempt: challenges.Attempt) -> str:
     """'row 9: −0.500', 'row 9: −0.500, right on 3 of 4 rows', 'rows: 12'."""
-    found = challenges.measured(condition, attempt)
-    if found is None:
+    measure = challenges.measured(condition, attempt)
+    if measure is None:
         rows = condition.rows
         return f"no row {rows[0]}" if isinstance(rows, tuple) else "no such row"
     if condition.of in ADVANTAGES:
-        number = signed(settled(found.value))
+        number = signed(settled(measure.value))
         if condition.of.startswith("correct"):
             number = f"correct {number}"
     else:
-        number = short(settled(found.value), 4)
+        number = short(settled(measure.value), 4)
     name = SHORT.get(condition.of, condition.of)
     if condition.of in OF_BATCH:
         return f"{name}: {number}"
-    place = f"row {found.row}"
+    place = f"row {measure.row}"
     if condition.of in OF_TOKENS:
         place += f", token {condition.token}"
     words = f"{place}: {number}"
     if condition.of not in ADVANTAGES:
         words = f"{place}, {name}: {number}"
-    if condition.every and found.rows > 1:
-        words += f"; right on {found.met} of {found.rows} rows"
+    if condition.every and measure.rows > 1:
+        words += f"; right on {measure.met} of {measure.rows} rows"
     return words
 
 

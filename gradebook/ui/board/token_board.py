@@ -232,8 +232,8 @@ def handle_of(draft: Draft, row: int) -> int | None:
     if draft.scenario.drag[0] != "reward":
         return line_of(lines, row, token)
     rewards = _rewards(draft.state, lines, typed)
-    found = (n for n, x in enumerate(rewards) if lines[n].row == row and x == x)
-    return next(found, None)
+    places = (n for n, x in enumerate(rewards) if lines[n].row == row and x == x)
+    return next(places, None)
 
 
 # Results
@@ -460,12 +460,12 @@ def _rules(lines: Sequence[Line], batch: Batch, passes: bool) -> list[list[Any]]
     else:
         return []
     starts = [0, *(n for n, (a, b) in enumerate(pairwise(lines), 1) if a.row != b.row)]
-    found: list[list[Any]] = []
+    rules: list[list[Any]] = []
     for place in starts:
         label = f"{word} {of_row[lines[place].row]}"
-        if not found or found[-1][1] != label:
-            found.append([place, label])
-    return found
+        if not rules or rules[-1][1] != label:
+            rules.append([place, label])
+    return rules
 
 
 def _lanes(
@@ -635,12 +635,12 @@ def _clipping(
     low = math.log(max(1 - batch.settings.clip_low, 1e-9))
     high = math.log(1 + batch.settings.clip_high)
     sign: Callable[[float], int] = lambda x: (x > 0) - (x < 0)  # noqa: E731
-    found = []
+    windows = []
     for line in lines:
         at = float(anchor[line.row, line.first])
         edge = sign(settled(float(trace.token_advantage[line.row, line.first])))
-        found.append([*_numbers([at + low, at, at + high]), edge])
-    return found
+        windows.append([*_numbers([at + low, at, at + high]), edge])
+    return windows
 
 
 def _window(

@@ -196,17 +196,17 @@ def _axes(
 def overflow(both: Comparison, names: Sequence[str]) -> str:
     """Which numbers of a row are too large for a float64, though the rewards are not;
     '' for none. A number divided by such a one is shown as 0."""
-    found = []
+    places = []
     for name, trace in zip(names, (both.correct, both.faulty)):
         for stage in LARGE:
             value = getattr(trace, stage)
             rows = value.isinf().nonzero().flatten().tolist()
             if rows:
-                found.append(f"{stage} of {listed(rows)} in the {name} engine")
+                places.append(f"{stage} of {listed(rows)} in the {name} engine")
                 break
-    if not found:
+    if not places:
         return ""
-    return f"Too large for a number (above 1.8e308): {' and '.join(found)}."
+    return f"Too large for a number (above 1.8e308): {' and '.join(places)}."
 
 
 def regrouped(draft: Draft) -> tuple[int, int, str] | None:
@@ -214,14 +214,14 @@ def regrouped(draft: Draft) -> tuple[int, int, str] | None:
     if there is nothing to ask."""
     if draft.regrouped is None:
         return None
-    found, setting, is_every = draft.regrouped
+    size, setting, is_every = draft.regrouped
     groups = "The largest pasted group has"
     if is_every:
         groups = "The pasted groups have"
     return (
-        found,
+        size,
         setting,
-        f"{groups} {counted(found, 'row')}; the setting says {setting}.",
+        f"{groups} {counted(size, 'row')}; the setting says {setting}.",
     )
 
 

@@ -102,7 +102,7 @@ def frame_data() -> dict[str, Any]:
     case = home_case()
     boards = [_board(case, stop) for stop in case.stops]
     sides = [board["panels"][0]["text"] for board in boards]
-    values = [board["panels"][0]["engines"][1][case.told] for board in boards]
+    values = [board["panels"][0]["engines"][1][case.row_in_words] for board in boards]
     signs = [(value > DUST) - (value < -DUST) for value in values]
     return {
         "board": boards[0] | _same_axes(boards),
@@ -113,7 +113,7 @@ def frame_data() -> dict[str, Any]:
                 "value": stop,
                 "board": {key: board[key] for key in ("rows", "causes", "summary")}
                 | _same_axes(boards, number),
-                "text": [side[case.told] for side in sides[number]],
+                "text": [side[case.row_in_words] for side in sides[number]],
                 "way": case.ways[signs[number] + 1],
             }
             for number, (stop, board) in enumerate(zip(case.stops, boards))

@@ -61,8 +61,8 @@ def titles(bug: str) -> dict[str, str]:
     so a case has a number until it was judged."""
     progress, called = drafts.PROGRESS.get(), {bug: "The report"}
     for number, case in enumerate(variants(bug)[1:], 2):
-        known = not progress.covered(case.name) or case.name in progress.unnamed
-        called[case.name] = words.plain(case.title) if known else f"Batch {number}"
+        is_known = not progress.covered(case.name) or case.name in progress.unnamed
+        called[case.name] = words.plain(case.title) if is_known else f"Batch {number}"
     return called
 
 
@@ -73,18 +73,18 @@ def came_back(progress: Progress, bug: str) -> bool:
 
 def checkpoint_due(progress: Progress) -> int:
     """The number of bugs of the checkpoint that is due; 0 for none."""
-    known = [name for name in progress.guesses if name in BUGS]
+    guessed = [name for name in progress.guesses if name in BUGS]
     for count in quiz.CHECKPOINTS:
-        if len(known) >= count and _key(count) not in progress.unnamed:
-            return count if quiz.checkpoint(tuple(known[:count])) else 0
+        if len(guessed) >= count and _key(count) not in progress.unnamed:
+            return count if quiz.checkpoint(tuple(guessed[:count])) else 0
     return 0
 
 
 def comeback_due(progress: Progress) -> Scenario | None:
     """Another batch of a bug that was missed some bugs ago."""
-    known = [name for name in progress.guesses if name in BUGS]
+    guessed = [name for name in progress.guesses if name in BUGS]
     for bug in missed(progress):
-        later = len(known) - 1 - known.index(bug) >= LATER
+        later = len(guessed) - 1 - guessed.index(bug) >= LATER
         if later and not came_back(progress, bug):
             case = quiz.another(bug, seen(progress))
             if case is not None:
@@ -169,15 +169,15 @@ def _asked_where(case: Scenario, above: Table) -> None:
 
 def _asked_which(count: int, above: Table) -> None:
     progress, key = drafts.PROGRESS.get(), _key(count)
-    known = [name for name in progress.guesses if name in BUGS]
-    due = quiz.checkpoint(tuple(known[:count]))
+    guessed = [name for name in progress.guesses if name in BUGS]
+    due = quiz.checkpoint(tuple(guessed[:count]))
     if due is None:
         return
     case, question = due
     st.markdown(
         words.titled(f"Checkpoint: which of the {count} bugs, if any?", level=3)
     )
-    batch(case, above, known[:count])
+    batch(case, above, guessed[:count])
     if key in progress.unnamed:
         _answered(case, progress.unnamed[key], question)
         return

@@ -69,12 +69,12 @@ def pointed(text: str) -> str:
     return ROWS.sub(_mention, plain(text))
 
 
-def _mention(found: re.Match[str]) -> str:
-    if found["last"]:
-        rows = [*range(int(found["first"]), int(found["last"]) + 1)]
+def _mention(match: re.Match[str]) -> str:
+    if match["last"]:
+        rows = [*range(int(match["first"]), int(match["last"]) + 1)]
     else:
-        rows = [int(number) for number in re.findall(r"\d+", found[0])]
-    return pointing(found[0], rows)
+        rows = [int(number) for number in re.findall(r"\d+", match[0])]
+    return pointing(match[0], rows)
 
 
 TERMS = {

@@ -10,7 +10,7 @@ const NO_DATABASE = "The room's database is away; your own work goes on.";
 /**
  * @typedef {object} News  what the server says
  * @property {string} have  what this answer knows, for the next question
- * @property {string} said  the counts, as HTML
+ * @property {string} counts  the counts, as HTML
  * @property {string} draw  another text: the page has to be drawn again
  * @property {unknown} [reveal]  what the board shows after a reveal
  * @property {number} within  seconds in which the pages of a room are drawn
@@ -35,7 +35,7 @@ const NO_DATABASE = "The room's database is away; your own work goes on.";
  * @property {Send} send
  * @property {AbortController} stop
  * @property {string} have
- * @property {string} said
+ * @property {string} counts
  * @property {boolean} ahead  the board shows what the page does not
  * @property {boolean} gone
  * @property {number | undefined} later
@@ -114,7 +114,7 @@ function hear(listener, now) {
   tick(listener);
   if (now.draw === "closed" && listener.data.draw !== "away")
     document.cookie = "gradebook-room=; path=/; max-age=0";
-  if (now.said !== listener.said) listener.box.innerHTML = listener.said = now.said;
+  if (now.counts !== listener.counts) listener.box.innerHTML = listener.counts = now.counts;
   if (now.draw === listener.data.draw && !listener.ahead) return;
   if (now.reveal) dispatchEvent(new CustomEvent("gradebook-reveal", { detail: now.reveal }));
   listener.ahead = Boolean(now.reveal); // the board shows what the page does not
@@ -144,7 +144,7 @@ function begin(parent, data, send) {
   /** @type {Listener} */
   const listener = {
     ...{ box, away, time, data, send, later: undefined, clock: {}, came: 0, ticks: undefined },
-    ...{ stop: new AbortController(), have: "", said: "", ahead: false, gone: false },
+    ...{ stop: new AbortController(), have: "", counts: "", ahead: false, gone: false },
   };
   return listener;
 }

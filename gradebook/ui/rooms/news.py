@@ -54,7 +54,7 @@ learners do not ask the server more often."""
 RUN = 0.04
 """Seconds that a server needs for a learner's page. Browsers reload after a random
 delay, so that the server does not draw every page at once."""
-CLOSED = {"draw": "closed", "said": "", "have": "closed", "clock": {}}
+CLOSED = {"draw": "closed", "counts": "", "have": "closed", "clock": {}}
 _next: dict[str, asyncio.Future[Room | Away | None]] = {}
 """The next state of each room that browsers wait for."""
 
@@ -63,7 +63,7 @@ def news(room: Room, name: str = "") -> None:
     """Shows the room's counts, and draws the page again when the room has gone on.
     `name` is of the question on the page, '' for none."""
     at, seen = room.position.question if room.position else name, keys.SEEN.get()
-    told = _told(room, name, seat.SEAT.get(), at)
+    state = _state(room, name, seat.SEAT.get(), at)
     if isinstance(seen, tuple) and seen[1] == name:
         at = name  # a move since this page looked where the room is, is news to it
     covered = int(name not in room.revealed)
@@ -71,7 +71,7 @@ def news(room: Room, name: str = "") -> None:
     address = own_path(f"/room-news/{quote(room.code)}?{query}")
     _mount(
         key="room-news",
-        data=[{"asked": address, **told}],
+        data=[{"asked": address, **state}],
         width="content",
         on_draw_change=lambda: None,
     )
@@ -83,7 +83,7 @@ def wait(code: str, name: str = "") -> None:
     address = own_path(
         f"/room-news/{quote(code or '-')}?{urlencode({'question': name})}"
     )
-    nothing = {"draw": "away", "said": "", "have": "", "within": 0, "clock": {}}
+    nothing = {"draw": "away", "counts": "", "have": "", "within": 0, "clock": {}}
     _mount(
         key="room-news",
         data=[{"asked": address, **nothing}],
@@ -93,7 +93,7 @@ def wait(code: str, name: str = "") -> None:
 
 
 async def answer(request: Request) -> JSONResponse:
-    """Answers with `_told` as soon as it differs from what the browser has, and with
+    """Answers with `_state` as soon as it differs from what the browser has, and with
     the board after the reveal. A browser that is not in the room hears that it is
     closed; 503 while the database is away."""
     try:
@@ -111,7 +111,7 @@ async def _news(request: Request) -> dict[str, Any]:
     if room and not room.seat(me).leads:
         patience = PACE * room.present.total()
     while room:
-        news = _told(room, name, me, query.get("at", name))
+        news = _state(room, name, me, query.get("at", name))
         waited = time.monotonic() - came
         is_new = news["have"] != before
         draws = news["draw"] != before.split(".")[0]
@@ -187,7 +187,7 @@ def _board(name: str, vote: int, place: float | None) -> dict[str, Any] | None:
     return {key: value for key, value in board.items() if key not in OF_A_DRAFT}
 
 
-def _told(room: Room, name: str, me: str, at: str) -> dict[str, Any]:
+def _state(room: Room, name: str, me: str, at: str) -> dict[str, Any]:
     """The room as a browser hears of it: the counts as HTML, and `draw`, which changes
     when the browser's page has to be drawn again. A lead's page of a question is drawn
     again after a reveal, a second vote, and a move of the room away from `at`, where
@@ -206,7 +206,7 @@ def _told(room: Room, name: str, me: str, at: str) -> dict[str, Any]:
     within = round(RUN * room.present.total(), 2)
     timer = room.ends if place and place.question == name else None
     have = f"{draw}.{crc32(repr((counts, timer)).encode())}"
-    news = {"draw": draw, "said": counts, "have": have, "within": within}
+    news = {"draw": draw, "counts": counts, "have": have, "within": within}
     return news | {"clock": clock}
 
 

@@ -134,7 +134,7 @@ export class Board {
     this.scroll.addEventListener("scroll", () => this.render(0));
     this.watch = new ResizeObserver(() => {
       this.width = this.frame.clientWidth;
-      if (this.known) this.render(0);
+      if (this.latest) this.render(0);
     });
     this.watch.observe(this.frame);
     /** @param {Event} event */
@@ -142,7 +142,7 @@ export class Board {
     addEventListener("gradebook-reveal", this.news);
 
     /** @type {Data | null} */
-    this.known = null;
+    this.latest = null;
     /** @type {Layout | null} */
     this.laid = null;
     this.handleAxis = new Axis({ low: 0, high: 1, unit: null }, [0, 1]);
@@ -153,7 +153,7 @@ export class Board {
 
   /** What is drawn; there is some before anything is drawn. */
   get data() {
-    return /** @type {Data} */ (this.known);
+    return /** @type {Data} */ (this.latest);
   }
 
   get layout() {
@@ -178,10 +178,10 @@ export class Board {
    * @param {Data} data
    */
   update(data) {
-    const before = this.known;
+    const before = this.latest;
     if (before?.epoch === data.epoch && before.version > data.version) return;
     if (data.covered) this.reveal.finish(); // the lead took it back
-    this.known = { ...data, columns: data.columns.map(column) };
+    this.latest = { ...data, columns: data.columns.map(column) };
     this.arrange();
     const other = before?.epoch !== data.epoch;
     if (other) this.held = null;
@@ -251,7 +251,7 @@ export class Board {
    * @param {Partial<Data>} shown
    */
   revealed(shown) {
-    const data = this.known;
+    const data = this.latest;
     if (!data || shown.name !== data.name || !data.covered || data.edited) return;
     const path = shown.path?.row === data.row ? shown.path : data.path;
     this.update({ ...data, ...shown, path });
@@ -323,8 +323,8 @@ export class Board {
     const { column, values } = this.data.handles;
     const { row, first } = this.lines[line];
     const typed = this.outbox.pending(row, column, this.dragsTokens ? first : null);
-    const known = values[line] ?? null;
-    return typed === undefined ? known : (parsed(String(typed)) ?? known);
+    const received = values[line] ?? null;
+    return typed === undefined ? received : (parsed(String(typed)) ?? received);
   }
 
   /**
@@ -483,7 +483,7 @@ export class Board {
   render(length) {
     cancelAnimationFrame(this.next);
     this.next = 0;
-    const { width, known: data } = this;
+    const { width, latest: data } = this;
     if (!width || !data?.panels) return;
     // During a gesture the columns stay where they are.
     if (!this.busy || this.laid?.width !== width) {
@@ -624,11 +624,11 @@ export class Board {
 
 /**
  * A column, which comes as a list.
- * @param {any} given
+ * @param {any} cells
  */
-const column = (given) => {
-  if (!Array.isArray(given)) return given;
-  const [name, title, kind, help] = given;
+const column = (cells) => {
+  if (!Array.isArray(cells)) return cells;
+  const [name, title, kind, help] = cells;
   return { name, title, kind, help };
 };
 

@@ -61,9 +61,9 @@ export class Box {
     });
     // Once the board is out of sight, so is most of the sheet of a phone.
     const shrink = () => {
-      const { known, frame } = this.board;
+      const { latest, frame } = this.board;
       const isPast = frame.getBoundingClientRect().bottom < innerHeight / 4;
-      this.whole.classList.toggle("small", known?.covered === false && isPast);
+      this.whole.classList.toggle("small", latest?.covered === false && isPast);
     };
     document.addEventListener("scroll", shrink, { capture: true, passive: true });
   }

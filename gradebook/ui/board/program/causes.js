@@ -172,18 +172,18 @@ const together = (a, b) =>
  */
 function groups({ group: labels, at, say, counts = say, scale }) {
   /** @type {Map<number, Group>} */
-  const found = new Map();
+  const byLabel = new Map();
   labels.forEach((label, line) => {
     if (label < 0) return;
-    let group = found.get(label);
+    let group = byLabel.get(label);
     if (!group) {
       group = { lines: [], at: [], counts: [], scale: scale ? [] : null };
-      found.set(label, group);
+      byLabel.set(label, group);
     }
     group.lines.push(line);
     group.at.push(at[line]);
     group.counts.push(counts[line] === "1");
     if (scale) group.scale?.push(scale[line]);
   });
-  return [...found.values()];
+  return [...byLabel.values()];
 }

@@ -116,8 +116,8 @@ export class Kept {
    */
   get(key, make) {
     this.asked.add(key);
-    const known = this.all.get(key);
-    if (known) return /** @type {Some} */ (known);
+    const kept = this.all.get(key);
+    if (kept) return /** @type {Some} */ (kept);
     const element = make();
     this.all.set(key, element);
     this.parent.append(element);

@@ -168,13 +168,13 @@ export class Foot {
     this.sizes = groups;
     this.regrouped.hidden = !groups;
     if (!groups) return this.regrouped.replaceChildren();
-    const [found, setting, words] = groups;
+    const [size, setting, words] = groups;
     const { board } = this;
-    const use = () => board.put({ do: "setting", name: "group_size", value: String(found) });
+    const use = () => board.put({ do: "setting", name: "group_size", value: String(size) });
     const keep = () => board.put({ do: "keep_group_size" });
     this.regrouped.replaceChildren(
       words,
-      button({ class: "tool", text: `Use ${found}` }, use),
+      button({ class: "tool", text: `Use ${size}` }, use),
       button({ class: "tool", text: `Keep ${setting}` }, keep),
     );
   }

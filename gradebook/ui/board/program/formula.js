@@ -3,7 +3,7 @@
 
 /** @import { Component } from "./types.js" */
 
-const known = { epoch: "", text: "" }; // of the board that was drawn last
+const latest = { epoch: "", text: "" }; // of the board that was drawn last
 /** @type {Map<HTMLElement, string>} */
 const places = new Map(); // the element of each place, and the draft it is about
 
@@ -13,7 +13,7 @@ const places = new Map(); // the element of each place, and the draft it is abou
  * @param {string} text  HTML
  */
 export function formula(epoch, text) {
-  Object.assign(known, { epoch, text });
+  Object.assign(latest, { epoch, text });
   for (const box of places.keys()) {
     if (box.isConnected) fill(box);
     else places.delete(box);
@@ -22,7 +22,7 @@ export function formula(epoch, text) {
 
 /** @param {HTMLElement} box */
 function fill(box) {
-  const text = places.get(box) === known.epoch ? known.text : "";
+  const text = places.get(box) === latest.epoch ? latest.text : "";
   if (box.innerHTML !== text) box.innerHTML = text;
 }
 

@@ -57,7 +57,7 @@ export class Legend {
    */
   render(data, layout, times, held) {
     if (held && this.entries) return;
-    const entries = found(data, layout, times);
+    const entries = entriesOf(data, layout, times);
     if (alike(this.entries, entries)) return;
     this.entries = entries;
     const edited = entries.some(([name]) => name === "ghost");
@@ -82,7 +82,7 @@ const item = (name, words, look = "item") =>
  * @param {number} times
  * @returns {Entry[]}
  */
-function found(data, layout, times) {
+function entriesOf(data, layout, times) {
   const causes = layout.compares ? data.causes : [];
   const [correct, faulty] = data.names;
   /** @type {Entry[]} */

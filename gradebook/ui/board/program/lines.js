@@ -183,8 +183,8 @@ export class Lines {
       if (column.kind === "tokens") return board.bits(row);
       // Lists of numbers come for the selected row alone.
       const list = row === data.row ? (data.lists[column.name] ?? "") : "";
-      const known = column.kind === "list" ? list : data.rows[row][i];
-      return board.pending(row, column.name) ?? known;
+      const cell = column.kind === "list" ? list : data.rows[row][i];
+      return board.pending(row, column.name) ?? cell;
     });
     return {
       cells,

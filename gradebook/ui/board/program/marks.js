@@ -63,12 +63,12 @@ export class Marks {
     const key = `${p}.${line}`;
     if (absent(correct)) return;
     const blue = axis.at(correct);
-    const known = !absent(faulty);
+    const hasFaulty = !absent(faulty);
     const asked = board.lineInQuestion === line && p === board.data.numbers ? " asked" : "";
     // The diamond sets out from the blue dot.
-    const red = known && !(asked && this.reveal.stage === 0) ? axis.at(faulty) : blue;
-    const flip = known && panel.flips.includes(line);
-    const differ = known && panel.differ.includes(line);
+    const red = hasFaulty && !(asked && this.reveal.stage === 0) ? axis.at(faulty) : blue;
+    const flip = hasFaulty && panel.flips.includes(line);
+    const differ = hasFaulty && panel.differ.includes(line);
     const look = {
       "data-row": board.lines[line].row,
       "data-line": line,
@@ -79,8 +79,8 @@ export class Marks {
       this.circles.get(key, () => svg("circle", { r: 5.5 })),
       look,
     );
-    const off = known && !axis.holds(faulty) ? Math.sign(faulty) : 0;
-    const diamond = known
+    const off = hasFaulty && !axis.holds(faulty) ? Math.sign(faulty) : 0;
+    const diamond = hasFaulty
       ? set(
           this.diamonds.get(key, () => svg("path")),
           {

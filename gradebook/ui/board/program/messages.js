@@ -185,13 +185,13 @@ export class Outbox {
    * @param {string} bits
    */
   mask(row, bits) {
-    let found = bits;
+    let edited = bits;
     for (const { do: name, row: of, start = 0, stop = 0, value } of this.waiting) {
       if (name !== "mask" || of !== row) continue;
       const fill = (value ? "1" : "0").repeat(stop - start);
-      found = found.slice(0, start) + fill + found.slice(stop);
+      edited = edited.slice(0, start) + fill + edited.slice(stop);
     }
-    return found;
+    return edited;
   }
 
   /** The row and token that will be selected. */

@@ -92,17 +92,17 @@ export class Axis {
    */
   ticks(distance) {
     const count = Math.max((this.right - this.left) / distance, 1.5);
-    const found = this.unit ? this.powers(distance, this.unit) : this.even(count);
-    return found.filter((x) => this.holds(x));
+    const ticks = this.unit ? this.powers(distance, this.unit) : this.even(count);
+    return ticks.filter((x) => this.holds(x));
   }
 
   /** @param {number} count */
   even(count) {
     const step = roundUp((this.high - this.low) / count);
-    const found = [];
+    const ticks = [];
     for (let i = Math.ceil(this.low / step); i * step <= this.high; i++)
-      found.push(round(i * step, step));
-    return found;
+      ticks.push(round(i * step, step));
+    return ticks;
   }
 
   /**
@@ -110,7 +110,7 @@ export class Axis {
    * @param {number} unit
    */
   powers(distance, unit) {
-    const found = [0];
+    const ticks = [0];
     const first = Math.round(Math.log10(unit));
     for (const sign of [1, -1]) {
       let last = this.at(0);
@@ -118,11 +118,11 @@ export class Axis {
         const x = sign * 10 ** power;
         if (!this.holds(x)) break;
         if (Math.abs(this.at(x) - last) < distance) continue;
-        found.push(x);
+        ticks.push(x);
         last = this.at(x);
       }
     }
-    return found;
+    return ticks;
   }
 }
 
