@@ -19,7 +19,7 @@ from gradebook.cases.schema import BugName, Lesson, Part, Whole, between, read_p
 from gradebook.cases.state import start
 from gradebook.core.errors import refuse
 from gradebook.training.study import KINDS
-from gradebook.training.transformer import sentences
+from gradebook.training.transformer import outcome
 from gradebook.training.transformer.experiments import experiment, experimented
 from gradebook.training.transformer.results import measured
 
@@ -228,10 +228,10 @@ def _training(name: str) -> Step:
     trial, case = experiment(name), load(name)
     pair = measured(name, trial.shown)
     last = pair.updates[-1]
-    ask = sentences.question_of(trial, trial.shown, last, case.engine_names)
-    choices = tuple(c[:1].upper() + c[1:] for c in sentences.SUCCESS.choices)
+    ask = outcome.question_of(trial, trial.shown, last, case.engine_names)
+    choices = tuple(c[:1].upper() + c[1:] for c in outcome.SUCCESS.choices)
     step = Step(f"Does it matter? {case.title}", bug=name, trains=True, ask=ask)
-    answer = KINDS.index(sentences.kind(pair.effect(last), sentences.comparisons()))
+    answer = KINDS.index(outcome.kind(pair.effect(last), outcome.comparisons()))
     return _taught(step, choices, answer, trial.why, trial.plan)
 
 

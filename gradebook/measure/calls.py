@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from gradebook.measure.cut import Cut, Silent, at
-from gradebook.measure.rows import Rows
+from gradebook.measure.shapes import Rows
 from gradebook.trainers.child import flat
 
 PARTS = "args accelerator model strategy rollout reward algo advantage kl_ctl"

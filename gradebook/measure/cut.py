@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from gradebook.measure.rows import Rows
+from gradebook.measure.shapes import Rows
 from gradebook.trainers.child import Rewards
 from gradebook.trainers.releases import numbers
 

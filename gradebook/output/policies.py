@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from gradebook.cases.scenario import load
-from gradebook.training.transformer import sentences
+from gradebook.training.transformer import outcome
 from gradebook.training.transformer.experiments import experiment
 from gradebook.training.transformer.language import Problem, judged, problems
 from gradebook.training.transformer.results import Pair, Trained, measured, read_run
@@ -98,7 +98,7 @@ def home(bug: str, stops: Sequence[float], prompt: int = 1) -> dict[str, Any]:
                 "mean": thousandths(pair.faulty.mean),
                 "seeds": _seeds(pair.faulty),
                 "answer": answers(pair.faulty, last)[prompt],
-                "says": sentences.learnt(trial, pair, names, sentences.comparisons()),
+                "says": outcome.learnt(trial, pair, names, outcome.comparisons()),
             }
         )
     run = read_run()

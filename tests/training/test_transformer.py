@@ -10,7 +10,7 @@ from gradebook.bugs import swap
 from gradebook.core.errors import GradebookError
 from gradebook.core.settings import Settings
 from gradebook.engine.pipeline import CORRECT
-from gradebook.training.transformer import command, model, results, sentences
+from gradebook.training.transformer import command, model, outcome, results
 from gradebook.training.transformer import live as living
 from gradebook.training.transformer.experiments import experiment, experimented
 from gradebook.training.transformer.grpo import (
@@ -392,7 +392,7 @@ def test_the_small_models_curves_give_the_printed_numbers(
     )
     # Printed before the t quantile of three degrees of freedom was improved by 1 %.
     assert 100 * found.half_width == pytest.approx(half, rel=0.02)
-    assert sentences.kind(found, sentences.comparisons()) == kind
+    assert outcome.kind(found, outcome.comparisons()) == kind
 
 
 def test_a_weight_needs_the_sampler_and_is_1_if_that_is_the_policy():

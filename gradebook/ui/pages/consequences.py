@@ -23,7 +23,7 @@ from gradebook.training import study
 from gradebook.training.runs import shipped
 from gradebook.training.study import UPDATES, Effect, Run
 from gradebook.training.train import Curves, rows_at, trained
-from gradebook.training.transformer import sentences
+from gradebook.training.transformer import outcome
 from gradebook.training.transformer.experiments import experimented
 from gradebook.training.transformer.live import UPDATES as LIVE_UPDATES
 from gradebook.training.transformer.live import live, live_run, size
@@ -104,7 +104,7 @@ def consequences() -> None:
     else:
         _doses(mine, second)
         _transformer(mine)
-        st.markdown(f"**What is claimed:** {sentences.CLAIMED} {sentences.INTERVALS}")
+        st.markdown(f"**What is claimed:** {outcome.CLAIMED} {outcome.INTERVALS}")
         _explained(mine)
         if mine.place.run is not None:
             _tables(mine)
@@ -123,11 +123,11 @@ def _ask(mine: Desk, standing: room.Standing | None) -> None:
             mine.guesses[mine.bug] = choice, dose
 
     with st.container(key=f"predict-training-{mine.bug}"):
-        text = words.plain(sentences.question_of(trial, dose, last, mine.names))
+        text = words.plain(outcome.question_of(trial, dose, last, mine.names))
         st.markdown(f"**Predict before you look:** {text}")
         # While a room's database is away nobody may see its answer before the vote.
         if not (standing.leads if standing else seat.cut_off()):
-            texts = [t[:1].upper() + t[1:] for t in sentences.SUCCESS.choices]
+            texts = [t[:1].upper() + t[1:] for t in outcome.SUCCESS.choices]
             more = {"skip": room.SKIP} if standing else {}
             choices("training", texts, answer, **more)
 
@@ -175,7 +175,7 @@ def _transformer(mine: Desk) -> None:
         )
     if mine.error:
         st.error(words.plain(mine.error))
-    what = sentences.trained_on(now if grown else run, mine.experiment.rollouts)
+    what = outcome.trained_on(now if grown else run, mine.experiment.rollouts)
     st.markdown(f"**What was trained:** {words.plain(what)}")
 
 
@@ -217,10 +217,10 @@ def _measured(mine: Desk) -> None:
     """The run that was made in advance, and whether the reader's prediction about it
     was right."""
     pair = measured(mine.bug, mine.place.dose)
-    headlines, last = _headlines(mine, pair, sentences.comparisons()), pair.updates[-1]
+    headlines, last = _headlines(mine, pair, outcome.comparisons()), pair.updates[-1]
     guess, about = mine.guesses[mine.bug]
     if about == mine.place.dose:
-        verdict = sentences.verdict(guess, pair.effect(last))
+        verdict = outcome.verdict(guess, pair.effect(last))
         headlines[str(last)] = verdict + headlines[str(last)]
     _shown(mine, pair, headlines)
 
@@ -229,7 +229,7 @@ def _headlines(mine: Desk, pair: Pair, compared: int) -> dict[str, str]:
     """By update. The run is one of so many that were compared."""
     trial, dose, faulty = mine.experiment, mine.place.dose, mine.names[1]
     return {
-        update: sentences.result_of(trial, dose, pair, int(update), faulty, compared)
+        update: outcome.result_of(trial, dose, pair, int(update), faulty, compared)
         for update in pair.correct.words
     }
 
@@ -249,7 +249,7 @@ def _shown(mine: Desk, pair: Pair, headlines: dict[str, str], most: int = 0) -> 
         "prompts": policies.prompts(policies.asked(asked)),
         "words": policies.words(pair),
         "notes": {
-            update: sentences.endings_of(pair, int(update), mine.names)
+            update: outcome.endings_of(pair, int(update), mine.names)
             for update in pair.correct.words
         },
         "note": "An answer adds the ones, then the tens. Held-out prompts, the same for"
@@ -267,8 +267,8 @@ def _explained(mine: Desk) -> None:
     learnt = ""  # by a run that still grows
     if mine.grows != which:
         grown = mine.grown.get(which)
-        shown, compared = (grown, ONE) if grown else (pair, sentences.comparisons())
-        learnt = sentences.learnt(trial, shown, mine.names, compared)
+        shown, compared = (grown, ONE) if grown else (pair, outcome.comparisons())
+        learnt = outcome.learnt(trial, shown, mine.names, compared)
     parts = {"Why:": f"{trial.why} {learnt}"}
     if trial.tables:
         head, text = "The tables:", ""
@@ -296,7 +296,7 @@ def _of_the_tables(mine: Desk, value: float, pair: Pair) -> tuple[str, str]:
 
 def _compared(tables: Effect, transformer: Effect) -> str:
     """A heading: do both differ in what the bug does to success?"""
-    kind = sentences.kind(transformer, sentences.comparisons())
+    kind = outcome.kind(transformer, outcome.comparisons())
     small, large = sorted(abs(each.difference) for each in (tables, transformer))
     if tables.kind != kind:
         return "Tables and transformer disagree:"

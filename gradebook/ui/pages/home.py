@@ -19,7 +19,7 @@ from gradebook.core.formatting import DUST, counted
 from gradebook.engine.pipeline import CHAPTERS, CORRECT, run
 from gradebook.output import figures, policies
 from gradebook.output.panels import Panel, summary, telling, token_panel
-from gradebook.training.transformer import sentences
+from gradebook.training.transformer import outcome
 from gradebook.training.transformer.experiments import experiment
 from gradebook.training.transformer.results import read_run
 from gradebook.ui.board.lesson import TITLES
@@ -58,12 +58,12 @@ _mount = st.components.v2.component("gradebook_home", js=stub("home"))
 
 def _note() -> str:
     """How the numbers of the frame's two halves were made."""
-    trained = sentences.trained_on(read_run(), experiment(home_case().bug).rollouts)
+    trained = outcome.trained_on(read_run(), experiment(home_case().bug).rollouts)
     return (
         "Left: AReaL's settings. If row 3's reward is above 1, the faulty advantage of"
         " rows 0 to 2 stays at \u22120.5: their distance from the mean grows as the"
         " deviation does."
-        f" Right: {trained} Thin lines are single seeds. {sentences.CLAIMED}"
+        f" Right: {trained} Thin lines are single seeds. {outcome.CLAIMED}"
     )
 
 
