@@ -120,7 +120,7 @@ def picture(
     foot = ROW * len(rows) + 6
     svg = rendered(
         "rows.svg.jinja",
-        title=" ".join(panel.title.split()),
+        title=" ".join(panel.heading.split()),
         rows=rows,
         row_height=ROW,
         width=right + LETTER * max(map(len, beside), default=0),

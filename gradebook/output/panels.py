@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import compress
 from typing import Self
 
@@ -20,12 +20,19 @@ Result = float | bool | int
 @dataclass(frozen=True)
 class Panel:
     """One quantity of each row, or of each part of the loss, in both engines,
-    and the rows on which its sign flips. NaN has no mark."""
+    and the rows on which its sign flips. NaN has no mark. `unit` says what a number
+    is of the quantity, "sum over tokens"; "" if it is the quantity itself."""
 
     title: str
     correct: Sequence[Result]
     faulty: Sequence[Result]
     flips: Sequence[bool] = ()
+    unit: str = ""
+
+    @property
+    def heading(self) -> str:
+        """The title with the unit: 'push (sum over tokens)'."""
+        return f"{self.title} ({self.unit})" if self.unit else self.title
 
     @property
     def finite(self) -> list[float]:
@@ -38,7 +45,7 @@ class Panel:
     def of(self, rows: Sequence[int]) -> Self:
         sides = [[side[r] for r in rows] for side in (self.correct, self.faulty)]
         flipped = [self.flips[r] for r in rows] if self.flips else ()
-        return type(self)(self.title, sides[0], sides[1], flipped)
+        return replace(self, correct=sides[0], faulty=sides[1], flips=flipped)
 
 
 def panels(comparison: Comparison, kind: str = "") -> list[Panel]:
@@ -52,14 +59,13 @@ def panels(comparison: Comparison, kind: str = "") -> list[Panel]:
     agree = not comparison.differs("advantage").any()
     fields = {"advantage": "advantage"}
     if agree and comparison.differs("token_advantage").any():
-        fields = {"advantage of tokens (sum over tokens)": "token_advantage"}
+        fields = {"advantage of tokens": "token_advantage"}
     if batch.logp is not None and (kind == GRADIENT if kind else agree):
-        title = "{} part of the gradient (sum over tokens)"
-        fields = {title.format("policy"): "policy_gradient"}
+        fields = {"policy part of the gradient": "policy_gradient"}
         if batch.ref_logp is not None:
-            fields[title.format("KL")] = "kl_gradient"
+            fields["KL part of the gradient"] = "kl_gradient"
     if kind == PUSH:
-        fields = {"push (sum over tokens)": PUSH}
+        fields = {"push": PUSH}
     for title, field in fields.items():
         sides = (comparison.correct, comparison.faulty)
         results = (
@@ -67,7 +73,8 @@ def panels(comparison: Comparison, kind: str = "") -> list[Panel]:
         )
         correct, faulty = (v.unsqueeze(-1).flatten(1).sum(-1) for v in results)
         flipped = flips(correct, faulty).tolist()
-        shown.append(Panel(title, correct.tolist(), faulty.tolist(), flipped))
+        unit = "" if field == "advantage" else "sum over tokens"
+        shown.append(Panel(title, correct.tolist(), faulty.tolist(), flipped, unit))
     return shown
 
 
@@ -129,7 +136,7 @@ def summary(panel: Panel) -> str:
     apart, flipped = (
         list(compress(rows, marks)) for marks in (panel.differs, panel.flips)
     )
-    return in_words(panel.title.split(" (")[0], len(rows), apart, flipped)
+    return in_words(panel.title, len(rows), apart, flipped)
 
 
 def in_words(

@@ -174,12 +174,12 @@ def _axes(
     for now in panels.panels(both, kind):
         if len(now.correct) != rows:
             nothing = [math.nan] * rows
-            now = panels.Panel(now.title, nothing, nothing, [False] * rows)
+            now = replace(now, correct=nothing, faulty=nothing, flips=[False] * rows)
         then = before.get(now.title, now)
         engines = (now.correct, now.faulty)[:sides]
         texts = [pair(*values)[:sides] for values in zip(now.correct, now.faulty)]
         axis: dict[str, Any] = {
-            "title": now.title.partition(" (")[0],
+            "title": now.title,
             "engines": [_settled(side) for side in engines],
             "text": [list(side) for side in zip(*texts)],
             "differ": list(compress(range(rows), now.differs)),
