@@ -45,8 +45,10 @@ ROWS = re.compile(
     r"\b[Rr]ow (?P<row>\d+)|\b[Rr]ows (?P<first>\d+)"
     r"(?: to (?P<last>\d+)|(?P<more>(?:, \d+)*(?:,? and \d+)?))"
 )
-"""How a scenario's story and lesson mention rows (scenarios/README.md): "row 3", "rows
-0 to 2", "rows 3, 5 and 7"."""
+"""How a scenario's story and lesson mention rows: "row 3", "rows 0 to 2", "rows 3, 5
+and 7". It is the notation of these texts (scenarios/README.md): people write them, and
+no code does. Brackets around each mention would have to be taken off in every other
+place that shows the texts."""
 
 
 def pointing(
