@@ -239,8 +239,11 @@ def _second(batch: Batch, trace: Trace, row: int, m: float, s: float) -> str:
     return ""
 
 
+MOST_TERMS = 6
+"""A longer sum is not written out."""
 NEAR = 2e-4
-"""How far a mean or a deviation that is read off may be from the one worked out."""
+"""How far a mean or a deviation that is read off may be from the one worked out: less
+than half of the third decimal, which is the last that is printed."""
 
 
 def _spreads(
@@ -268,9 +271,6 @@ def _mean_in_words(way: Weighted, x: Tensor, n: Tensor, m: float) -> str:
     count = short(way.parts)
     worked = f": ({' + '.join(terms)}) / {count}" if len(terms) <= MOST_TERMS else ""
     return f"{plain(m)} is the mean over the {count} {way.what}{worked}"
-
-
-MOST_TERMS = 6
 
 
 # Two functions as they are in their files, line beside line

@@ -25,6 +25,7 @@ NO_BUG = "None: these numbers are correct"
 CHECKPOINTS = (3, 5)
 """After so many revealed bugs there is a checkpoint."""
 MOST_CHOICES = 4
+"""As many as a case's own question has at most (`Prediction`)."""
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from gradebook.analysis.comparison import Comparison
-from gradebook.analysis.formula import Line, Part, worked
+from gradebook.analysis.formula import MOST_TERMS, Line, Part, worked
 from gradebook.core.batch import Batch
 from gradebook.core.formatting import digits_apart, plain, same, settled, short, signed
 from gradebook.core.vocabulary import BASELINES, NOTHING
@@ -17,8 +17,6 @@ from gradebook.engine.advantages import whitening_root
 from gradebook.engine.pipeline import Trace
 from gradebook.engine.tokens import paid, scanned, values
 
-MOST_TERMS = 6
-"""A longer sum is not written out."""
 STEPS = {
     "mask": "the row's unmasked tokens",
     "response": "all tokens of the response",

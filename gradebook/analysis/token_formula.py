@@ -13,10 +13,9 @@ from dataclasses import dataclass
 import torch
 
 from gradebook.analysis.comparison import Comparison, push
-from gradebook.analysis.formula import Line, Part
+from gradebook.analysis.formula import MOST_TERMS, Line, Part
 from gradebook.analysis.laws import listed
 from gradebook.analysis.token_credit import (
-    MOST_TERMS,
     earned,
     earned_in_push,
     number_part,

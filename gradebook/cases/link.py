@@ -28,6 +28,8 @@ LIMIT = 2000
 """Characters of a query string that every browser and chat passes on."""
 NO_BUG = "none"
 MOST_UNPACKED = 200_000
+"""Bytes to which the table of a link is unpacked at most: zlib packs up to a thousand
+equal ones into one."""
 MOST_HEADERS = len(COLUMNS) + WIDEST
 """Every column of a batch, and every token of the mask."""
 RENAMED: Mapping[str, tuple[str, Mapping[str, str]]] = {

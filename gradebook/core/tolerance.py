@@ -92,9 +92,9 @@ UNDIVIDED = 1e-4
 divided by a deviation."""
 
 BEYOND = 10.0
-"""A declared computation is contradicted if it is this many times beyond what
-rounding allows. Nearer than that, an allowance that is too small by some factor would
-accuse an innocent."""
+"""A declared computation is contradicted, and a row is off, if it is this many times
+beyond what rounding allows. Nearer than that, an allowance that is too small by some
+factor would accuse an innocent."""
 
 LEAST_SHARE = 0.4
 """A computation that fits a smaller share of the rows is no near miss. By chance, about

@@ -13,9 +13,11 @@ import numpy as np
 from gradebook.core.tolerance import EXACT
 
 NEAR = 1e-3
-"""Largest distance of an advantage from the line, for numbers of size 1."""
+"""Largest distance of an advantage from the line, for numbers of size 1: twice what
+printing three decimals moves a number by."""
 SINGULAR = 1e-9
-"""A direction whose share of the squares is smaller than this is exact."""
+"""A direction whose share of the squares is smaller than this is exact: float64 rounds
+them by 1e-16, three printed decimals by 8e-8 (a twelfth of a thousandth squared)."""
 USUAL_EPS = (1e-4, 1e-6, 1e-8, 0.0)
 """What trainers add to a deviation."""
 

@@ -30,7 +30,8 @@ from gradebook.training.study import OPTIMIZERS, UPDATES, Run, study
 EVERY = 5
 """Updates from one point of a curve to the next."""
 LONGEST = 1.0
-"""The longest gradient that an optimizer is given."""
+"""The longest gradient that an optimizer is given: the default of `max_grad_norm` in
+Transformers' Trainer."""
 REJECTED = 2.0
 """A sequence ratio above this, or below its inverse, rejects a rollout."""
 AHEAD = 20

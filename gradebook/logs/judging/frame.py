@@ -10,15 +10,13 @@ import numpy as np
 
 from gradebook.core.formatting import flips
 from gradebook.core.lazy_pandas import pd
+from gradebook.core.tolerance import BEYOND
 from gradebook.logs.judging import numbers
 from gradebook.logs.judging.computation import Computation
 from gradebook.logs.judging.decide import COLUMNS, Judgement
 from gradebook.logs.judging.evidence import most_fitting
 from gradebook.logs.judging.fit import distance
 from gradebook.logs.judging.suspects import Candidate
-
-SHOWS = 10
-"""A row is off if it is this many times further than what is always allowed."""
 
 
 def framed(whole: Judgement, of_steps: Sequence[Judgement]) -> Judgement:
@@ -27,7 +25,7 @@ def framed(whole: Judgement, of_steps: Sequence[Judgement]) -> Judgement:
     evidence, steps = whole.evidence, whole.evidence.steps
     correct = _correct(whole, of_steps)
     away = distance(correct, steps.advantage)
-    off = away > SHOWS * evidence.ruler.base
+    off = away > BEYOND * evidence.ruler.base
     groups_off = np.bincount(steps.prompt, off) > 0
     has_advantages = "advantage" in steps.has
     columns = {

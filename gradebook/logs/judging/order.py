@@ -17,7 +17,7 @@ from gradebook.logs.judging.fit import Ruler
 BY_PROMPT = View()
 
 FEWEST = 2
-"""The fewest prompts that a sentence is about."""
+"""The fewest prompts that a sentence is about: one may be a single wrong cell."""
 
 
 @dataclass(frozen=True)
