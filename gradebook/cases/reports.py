@@ -52,20 +52,20 @@ class Evidence(schema.Part):
 class Alarm(schema.Reported):
     """A report that looked like a bug and was none: the keys of its file, and its name.
 
-    trainer   the trainer, or several joined by ", "
+    trainers  whose computation the report is about
     status    what became of the report; `statuses` of each trainer if they differ
-    teaser   one sentence that sets the scene, shown with the claim
-    claim    what the report says is wrong
-    verdict  why it is no bug
-    lesson   what to remember, in one sentence
-    picture  what the board shows: advantages, or the parts of the gradient
-    note     what was inferred or emulated
+    teaser    one sentence that sets the scene, shown with the claim
+    claim     what the report says is wrong
+    verdict   why it is no bug
+    lesson    what to remember, in one sentence
+    picture   what the board shows: advantages, or the parts of the gradient
+    note      what was inferred or emulated
 
     Raises GradebookError if a batch of it cannot be read.
     """
 
     name: str
-    trainer: str
+    trainers: Annotated[tuple[str, ...], schema.between(1)]
     status: AlarmStatus
     statuses: tuple[AlarmStatus, ...] = ()
     teaser: str
@@ -81,7 +81,7 @@ class Alarm(schema.Reported):
 
     def __post_init__(self) -> None:
         schema.check_index("focus", self.focus, len(self.rows), "rows")
-        trainers = len(self.trainer.split(", "))
+        trainers = len(self.trainers)
         if self.statuses and len(self.statuses) != trainers:
             raise refuse(f"{trainers} values", len(self.statuses), "statuses")
         for place, evidence in enumerate(self.evidence):
@@ -101,8 +101,8 @@ class Alarm(schema.Reported):
     def standing(self) -> str:
         """'TRL · closed', or if statuses differ 'TRL closed · ms-swift open'."""
         if not self.statuses:
-            return f"{self.trainer} · {self.status}"
-        return " · ".join(map(" ".join, zip(self.trainer.split(", "), self.statuses)))
+            return f"{', '.join(self.trainers)} · {self.status}"
+        return " · ".join(map(" ".join, zip(self.trainers, self.statuses)))
 
 
 @cache

@@ -40,6 +40,13 @@ def test_a_wrong_file_is_refused_with_its_place(tmp_path, pattern, new, says):
     assert says in str(told.value) and str(path) in str(told.value)
 
 
+def test_a_report_to_several_trainers_has_the_status_of_each_if_they_differ():
+    standing = {alarm.name: alarm.standing for alarm in alarms()}
+    several = "verl closed · verl-agent open · Seg-Zero open"
+    assert standing["extra_brackets"] == several
+    assert standing["loss_is_zero"] == "TRL, open-r1 · answered"
+
+
 def test_a_seed_deals_the_same_game_and_another_seed_another_one():
     games = [tuple(r.source.name for r in game(seed)) for seed in SEEDS]
     assert games[0] == tuple(r.source.name for r in game(SEEDS[0]))
