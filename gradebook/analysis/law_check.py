@@ -315,7 +315,8 @@ def check(name: str, engine: Engine, batch: Batch) -> Outcome:
         except GradebookError:
             return [0.0] * changed.rows
         largest = score(changed).abs().amax().clamp(min=1)
-        noise = LAW_SPACINGS * torch.finfo(divisor.dtype).eps * largest / divisor
+        spacings = LAW_SPACINGS + changed.rows
+        noise = spacings * torch.finfo(divisor.dtype).eps * largest / divisor
         if batch.settings.whiten_tokens:
             noise = noise * WHITENS
         return noise.nan_to_num(0, torch.inf).tolist()

@@ -238,6 +238,13 @@ def test_rounding_neither_breaks_a_law_nor_hides_that_it_is_broken():
     assert check("shift", alone, huge.under(RAW)).answer == BROKEN
 
 
+def test_a_float32_sum_over_many_rows_breaks_no_law():
+    # One after the other, 512 numbers of 100.1 add up to another mean in float32.
+    many = batch(torch.full((512,), 100.1)).under(gradebook.Settings(scale="none"))
+    assert gradebook.run(CORRECT, many).advantage.abs().max() > 1e-4
+    assert check("flat", CORRECT, many).answer == HOLDS
+
+
 def test_a_law_by_a_wrong_name_is_an_error_with_the_names():
     with pytest.raises(GradebookError, match="other_prompts"):
         words("other_promts")
