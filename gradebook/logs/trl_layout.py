@@ -177,13 +177,13 @@ def _likeliest(tries: Sequence[Tried], whole_group: int | None) -> Tried:
     """The layout that explains the most rows. If it does not explain all, one without
     a normalization of each function: what no weights explain is none."""
 
-    def merit(each: Tried) -> tuple[float, bool, float, float]:
+    def merit(each: Tried) -> tuple[float, bool, bool, float, float]:
         # Parts of a group are on its line, too: the whole group is the better reason.
         whole = each.near == 1 and each.layout.group_size == whole_group
-        # If advantages are rounded, no eps of the functions comes close; the right
-        # one leaves the least over.
+        # If advantages are rounded, no eps of the functions comes close to all rows,
+        # and chance decides to how many. The right one leaves the least over.
         off = each.off if each.layout.normalized else 0.0
-        return each.near, whole, each.close, -off
+        return each.near, whole, each.close == 1, -off, each.close
 
     best = max(tries, key=merit)
     if best.near == 1:

@@ -135,14 +135,15 @@ def _of_a_size(
     square = np.bincount(group, away**2)
     rises = square > 1e-12
     slope = np.bincount(group, away * line)[rises] / square[rises]
-    slope = slope[np.abs(slope) > EXACT]
-    rows = np.bincount(group).max()
-    same = np.abs(slope - np.median(slope)) <= NEAR * np.abs(np.median(slope))
-    if len(slope) and same.mean() > 0.5:
-        sizes = [np.median(slope), np.median(slope) * (1 - 1 / rows)]
-        # Of the mean and of leave-one-out, that with the shorter weights.
-        short = [weights for size in sizes for weights in _short(size * ratio)]
-        yield from sorted(short, key=_digits)
+    rows = np.bincount(group)[rises]
+    sizes = [_size(slope), _size(slope * (1 - 1 / rows))]  # mean, leave-one-out
+    # That on which more groups agree; of equals, the weights that people choose.
+    most = max(agreeing for _, agreeing in sizes)
+    likely = [size for size, agreeing in sizes if 0.5 < agreeing == most]
+    short = [weights for size in likely for weights in _short(size * ratio)]
+    yield from sorted(
+        short, key=lambda weights: (not _is_usual(weights), _digits(weights))
+    )
 
     def has_usual_eps(weights: Weights) -> bool:
         size = np.abs(weights).max()
@@ -150,6 +151,23 @@ def _of_a_size(
 
     yield from sorted(_simple(ratio), key=has_usual_eps, reverse=True)[:1]
     yield tuple(float(f"{weight:.6g}") for weight in ratio)
+
+
+def _size(slope: np.ndarray) -> tuple[float, float]:
+    """The slope of most groups, and the share of groups that have it; 0 where all
+    advantages are 0."""
+    slope = slope[np.abs(slope) > EXACT]
+    if not len(slope):
+        return 0.0, 0.0
+    middle = float(np.median(slope))
+    same = np.abs(slope - middle) <= NEAR * np.abs(middle)
+    return middle, float(same.mean())
+
+
+def _is_usual(weights: Weights) -> bool:
+    """The largest is 1, or they add up to 1."""
+    sizes = np.abs(weights)
+    return bool(np.isclose([sizes.max(), sizes.sum()], 1).any())
 
 
 def _simple(ratio: np.ndarray) -> Iterator[Weights]:

@@ -8,6 +8,7 @@ from pathlib import Path
 import formulas
 import numpy as np
 import pandas as pd
+import promises
 import pytest
 from asking import verdict_on
 from hypothesis import given
@@ -114,6 +115,35 @@ def test_evaluation_rows_and_the_group_that_they_shorten_are_left_out(prompts, a
     else:
         assert (~layout.training).nonzero()[0].tolist() == apart
         assert layout.group_size == 4
+
+
+@pytest.mark.parametrize(
+    "sizes, weights, baseline",
+    [
+        # Of a group of three, leave-one-out is 3/2 of the distance from the mean.
+        ((3, 3, 3, 4), (1.0, 1.0), "others"),
+        # 4/5 of these weights are as short, but none is 1.
+        ((5, 5, 5, 5), (1.0, 0.5, 0.25), "mean"),
+    ],
+)
+def test_weights_are_those_of_the_baseline_that_groups_agree_on(
+    sizes, weights, baseline
+):
+    group = np.repeat(np.arange(len(sizes)), sizes)
+    rewards = np.random.default_rng(1).normal(size=(len(group), len(weights)))
+    total = rewards @ weights
+    rows = np.bincount(group)[group]
+    advantage = total - (np.bincount(group, total) / np.bincount(group))[group]
+    if baseline == "others":
+        advantage *= rows / (rows - 1)
+    assert solved(rewards, advantage, group, 0 * group) == weights
+
+
+def test_rounding_hides_no_eps_of_each_function():
+    """Two functions, each normalized with eps 1e-4, in a log of four decimals."""
+    name, right, found = promises.parts(61438018)
+    assert name == "over std of 2, 4" and right is True
+    assert "each reward normalized in its group (eps 0.0001)" in found.sentence
 
 
 @given(
