@@ -133,3 +133,17 @@ def test_what_is_left_over_is_looked_for_with_rows_that_the_log_leaves_out_too()
     verdict = verdict_on(frame)
     assert (verdict.exit_code, verdict.left_over) == (2, "clamp")
     assert "marks as left out" in verdict.near
+
+
+def test_the_last_row_of_a_rollout_is_found_though_some_rollouts_are_left_out():
+    """Two rows for each rollout, the first with advantage 0; a column marks every fifth
+    rollout as left out, whose rows count like others."""
+    frame = a_log(steps=4)
+    frame["reward"] = (8 * frame["reward"]).round() / 8
+    frame = frame.assign(advantage=grpo(frame), trajectory_id=frame.index)
+    frame = frame.assign(accepted=frame.index % 5 > 0)
+    frame = frame.loc[frame.index.repeat(2)].reset_index(drop=True)
+    frame.loc[::2, "advantage"] = 0.0
+    verdict = verdict_on(frame)
+    assert (verdict.exit_code, verdict.left_over) == (2, "one row")
+    assert "marks as left out" in verdict.near

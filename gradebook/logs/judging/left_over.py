@@ -64,7 +64,8 @@ def left_over(ruler: Ruler) -> tuple[LeftOver, ...]:
     for rows, all_count in _looked_at(part):
         for look in KINDS:
             if finding := look(rows):
-                return (replace(finding, all_count=all_count),)
+                is_of_all = all_count or finding.all_count
+                return (replace(finding, all_count=is_of_all),)
     return ()
 
 
@@ -187,12 +188,26 @@ def one_row(ruler: Ruler) -> LeftOver | None:
     before_last = np.nan_to_num(steps.advantage[~last], nan=1.0)
     if last.all() or not (np.abs(before_last) <= EXACT).all():
         return None
-    for some in (last, np.ones(steps.rows, dtype=bool)):
-        part = only(steps, some)
-        for c in plain(part):
-            fits = near(replace(ruler, steps=part), numbers_of(part, c))
-            if fits[last[some]].all():
-                return LeftOver(ONE_ROW, c, 0, int(last.sum()), steps.rows)
+    each_alone = only(steps, last)
+    with_all = only(steps, np.ones(steps.rows, dtype=bool))
+    for part, at in ((each_alone, last[last]), (with_all, last)):
+        if c := _fitting_at(replace(ruler, steps=part), at):
+            return LeftOver(ONE_ROW, c, 0, int(last.sum()), steps.rows)
+    # A view in which all rows count has no rollouts: it is tried here.
+    if not Runs(each_alone).counted.all():
+        batch = viewed(each_alone, View(all_rows=True))
+        every = replace(ruler, steps=replace(each_alone, batch=batch))
+        if c := _fitting_at(every, last[last]):
+            rows = int(last.sum())
+            return LeftOver(ONE_ROW, c, 0, rows, steps.rows, all_count=True)
+    return None
+
+
+def _fitting_at(ruler: Ruler, at: np.ndarray) -> Computation | None:
+    """The first plain computation that fits the rows `at`, bool [R]."""
+    for c in plain(ruler.steps):
+        if near(ruler, numbers_of(ruler.steps, c))[at].all():
+            return c
     return None
 
 
