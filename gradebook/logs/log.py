@@ -326,7 +326,8 @@ def _statement(read: Verdict, j: Judgement, order: Order | None) -> Statement:
     cells."""
     statement = _with_losses(statement_of(j, read.declared, read.columns), read)
     if order:
-        statement = _with_order(statement, order, bool(j.left_over))
+        by_place = j.suspect is not None and j.suspect.cuts_by_place
+        statement = _with_order(statement, order, bool(j.left_over) or by_place)
     return _with_empty(statement, read.log)
 
 
@@ -337,8 +338,8 @@ def _order(j: Judgement) -> Order:
 
 
 def _with_order(statement: Statement, order: Order, explained: bool) -> Statement:
-    """The statement, with the order of rewards; what is left over, if it explains
-    the numbers, says more than a broken order does."""
+    """The statement, with the order of rewards. A broken order is not said if what is
+    left over, or groups that are cut by place, explain it."""
     words = order_words(order) if order.is_turned or not explained else ""
     return replace(statement, rest=tuple(filter(None, (words, *statement.rest))))
 

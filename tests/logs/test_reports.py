@@ -63,6 +63,8 @@ def test_statistics_over_pieces_of_a_prompt_are_asked_about():
     assert (found.exit_code, found.verdict) == (2, "asks")
     assert found.bug == "partial_groups"
     assert "(the bug Partial groups, GRPO, group size 4)" in found.sentence
+    # The strides explain the order of the rows; no other design has to.
+    assert "Three designs" not in found.sentence
 
 
 @pytest.mark.parametrize(
