@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 
 import numpy as np
 
@@ -40,6 +41,12 @@ def no_steps() -> pd.DataFrame:
     return pd.DataFrame({n: pd.Series(dtype=kind) for n, kind in COLUMNS.items()})
 
 
+@cache
+def _no_frame() -> pd.DataFrame:
+    """`no_steps`, made once: each step of a log has a judgement without a frame."""
+    return no_steps()
+
+
 @dataclass(frozen=True, eq=False)
 class Judgement:
     """The judgement on the advantages of some steps.
@@ -66,7 +73,7 @@ class Judgement:
     change: int | None = None
     level: int = fit.NONE
     residual: float = np.nan
-    frame: pd.DataFrame = field(default_factory=no_steps)
+    frame: pd.DataFrame = field(default_factory=_no_frame)
     correct: np.ndarray = field(default_factory=lambda: np.zeros(0))
 
     @property
