@@ -1,7 +1,7 @@
 """How often the check is right on each step, how fast it is, and what it holds.
 
     python tests/bench/check.py accuracy [steps [bug ...]]     40 steps a log
-    python tests/bench/check.py promises [logs [first seed]]   500 of each kind
+    python tests/bench/check.py promises [logs [first seed [kind ...]]]   500 of each
     python tests/bench/check.py speed [rows]                   1,000,000 rows
     python tests/bench/check.py memory [rows]
 
@@ -197,10 +197,11 @@ def accuracy(count: int, *bugs: str) -> None:
         print(f"{bug or 'clean':22}{estimator:30}{how:10}{fine.mean():.4f}", flush=True)
 
 
-def promises_kept(logs: int, first: int = 0) -> None:
-    """Prints each made log that is not told what it must be, and how many are."""
+def promises_kept(logs: int, first: int = 0, *kinds: str) -> None:
+    """Prints each made log of these kinds, or of all, that is not told what it must
+    be, and how many are."""
     warnings.simplefilter("ignore")
-    for kind in promises.KINDS:
+    for kind in kinds or promises.KINDS:
         promises.measured(kind, logs, first)
 
 
@@ -301,6 +302,7 @@ if __name__ == "__main__":
     elif task == "accuracy":
         accuracy(int(given[0]) if given else 40, *given[1:])
     elif task == "promises":
-        promises_kept(*map(int, given or ["500"]))
+        numbers, kinds = (given or ["500"])[:2], given[2:]
+        promises_kept(*map(int, numbers), *kinds)
     else:
         {"speed": speed, "memory": memory}[task](int(given[0]) if given else 10**6)

@@ -63,11 +63,23 @@ def shown(kind):
         name, frame = drawn
         said = verdict_on(frame)
         right = said.left_over in SAYS.get(kind, (kind,))
-        # A floor may be a computation of its own.
+        # A floor may be a computation of its own, and pieces are those of a bug.
         right |= kind == "floor" and " as the least" in said.convention
+        right |= kind == "pieces" and _asks_about_pieces(said, frame)
         return name, "broken" if said.exit_code == 1 else right, said
 
     return told
+
+
+def _asks_about_pieces(said, frame):
+    """The question is whether the two pieces of each prompt were meant."""
+    uid = next(name for name in ("uid", "prompt_id", "group_id") if name in frame)
+    size = frame[uid].value_counts().min() // 2
+    strides = f"Partial groups, GRPO, group size {size})"
+    return (said.exit_code, said.bug) == (
+        2,
+        "partial_groups",
+    ) and strides in said.sentence
 
 
 SAYS = {"length": ("length", "shorter"), "floor": ("floor", "zeroed")}
