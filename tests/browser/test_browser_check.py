@@ -110,3 +110,10 @@ def test_a_check_is_cancelled(visitor, tmp_path):
     expect(said).to_be_visible(timeout=60_000)
     expect(page.get_by_test_id("stProgress")).to_have_count(0)
     expect(page.get_by_role("button", name="Check again")).to_be_visible()
+
+
+def test_of_a_picture_the_page_says_that_it_is_no_table(visitor, tmp_path):
+    (tmp_path / "curve.png").write_bytes(b"\x89PNG\r\n\x1a\n")
+    drop(visitor, tmp_path / "curve.png")
+    said = "curve.png: expected a .parquet, .csv, .tsv or .jsonl file, found a picture"
+    expect(visitor.page.get_by_text(said)).to_be_visible(timeout=JUDGED)

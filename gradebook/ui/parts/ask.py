@@ -22,7 +22,6 @@ from gradebook.trainers.releases import measured
 from gradebook.ui import keys
 from gradebook.ui.parts import words
 
-KINDS = ["parquet", "csv", "tsv", "jsonl", "json", "gz", "zst", "arrows"]
 FOLDER = PROJECT / "scenarios" / "logs"
 EXAMPLES = {
     "trl.parquet": (
@@ -64,7 +63,6 @@ def log() -> None:
     )
     files.file_uploader(
         "Log files",
-        type=KINDS,
         accept_multiple_files=True,
         key="check-files",
         on_change=_dropped,
