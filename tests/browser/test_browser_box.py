@@ -12,7 +12,7 @@ from gradebook.ui.parts.drafts import SKIPPED, Draft, Guess, Progress
 
 SIZES = [(1280, 800), (1024, 700), (390, 844), (390, 664), (640, 400)]
 MOUNT = """async ([address, cases]) => {
-  const { Board } = await import(address);
+  const { Board } = (await import(address)).modules.board;
   const host = document.createElement("div");
   host.style.cssText = "position:absolute;inset:0;z-index:9;background:white;"
     + "--st-font:'Source Sans',sans-serif;--pinned:60px;overflow:auto;"
@@ -92,7 +92,7 @@ def test_the_box_holds_every_question_and_every_verdict(read):
     page = read("primer", "What an advantage is").page
     address = page.evaluate("""performance.getEntriesByType("resource").map(
       (one) => one.name).find((name) => name.includes("/board-program/"))""")
-    address = address.rsplit("/", 1)[0] + "/board.js"
+    address = address.rsplit("/", 1)[0] + "/program.js"
     page.evaluate(MOUNT, [address, [*shown(), *own()]])
     misfits = {}
     for width, height in SIZES:

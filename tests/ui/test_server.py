@@ -18,7 +18,7 @@ from streamlit.delta_generator import DeltaGenerator
 from streamlit.runtime.secrets import Secrets
 from ui.answered import answered
 
-from gradebook.ui import server, turns
+from gradebook.ui import program, server, turns
 from gradebook.ui.rooms import seat
 
 ROOT = Path(__file__).parents[2]
@@ -83,13 +83,32 @@ def test_the_old_address_of_the_map_leads_to_home(asked, base, sent_to):
 
 
 @pytest.mark.parametrize(
-    "name, status", [("main.js", 200), ("board.css", 200), ("../view.py", 404)]
+    "name, status", [("program.js", 200), ("board.css", 200), ("../view.py", 404)]
 )
-def test_the_program_is_served_file_by_file_and_nothing_else_is(name, status):
+def test_the_program_and_its_sheets_are_served_and_nothing_else_is(name, status):
     scope = {"type": "http", "path_params": {"name": name}}
     answer = answered(server.program(Request(scope)))
     assert answer.status_code == status
     assert ("immutable" in answer.headers.get("cache-control", "")) == (status == 200)
+
+
+FROM = 'import { b, c } from "./one.js";\n'
+DEFAULT = "export default 1;\n"
+
+
+def test_the_programs_modules_are_one_file_in_the_order_of_their_imports(tmp_path):
+    (tmp_path / "one.js").write_text("export const b = 2;\nexport const c = 3;\n")
+    (tmp_path / "two.js").write_text(f"{FROM}export const a = b + c;\n")
+    joined = program.joined(tmp_path)
+    assert joined.index("modules.one =") < joined.index("modules.two =")
+    assert "const { b, c } = modules.one;\nconst a = b + c;\nreturn { a };" in joined
+
+
+@pytest.mark.parametrize("line", [DEFAULT, FROM.replace("import {", "import a, {")])
+def test_a_module_with_another_form_of_import_or_export_is_refused(line, tmp_path):
+    (tmp_path / "one.js").write_text(line)
+    with pytest.raises(ValueError, match="one.js: (import|export)"):
+        program.joined(tmp_path)
 
 
 @pytest.mark.parametrize("named", ["by nobody", "in the secrets", "in both"])
