@@ -3,6 +3,7 @@
 import asyncio
 import json
 import time
+from types import SimpleNamespace
 
 import pytest
 import streamlit as st
@@ -414,6 +415,32 @@ def test_who_waits_is_woken_only_by_a_change_of_the_room(at, room, monkeypatch):
             '<p class="gb-live">1 answer'
         )
     assert len(rendered) == 4 and not news._next
+
+
+@pytest.mark.parametrize(
+    "counts_are_new, least, most", [(False, news.WAIT / 2, news.WAIT), (True, 0, 2)]
+)
+def test_who_asks_at_one_time_is_not_answered_at_one_time(
+    counts_are_new, least, most, at, room, monkeypatch
+):
+    at("a-learner")
+    waits = []
+
+    async def next_of(room, seconds):
+        waits.append(seconds)
+
+    now = rooms().read(room)
+    have = news._state(now, Q, "a-learner", Q)["have"]
+    if counts_are_new:
+        have = have.partition(".")[0] + ".others"
+    monkeypatch.setattr(news, "PACE", 1)
+    monkeypatch.setattr(news, "_next_of", next_of)
+    stopped = SimpleNamespace(monotonic=lambda: 0.0, time=time.time)
+    monkeypatch.setattr(news, "time", stopped)
+    for _ in range(30):
+        answered(news.answer(asking(room, "a-learner", have)))
+    assert len({*waits}) == 30
+    assert min(waits) >= least and max(waits) <= most
 
 
 # A database that is away
