@@ -1,12 +1,14 @@
 """What the app's server does, and what it needs of Streamlit."""
 
 import asyncio
+import gc
 import json
 import os
 import re
 import subprocess
 import sys
 import threading
+import weakref
 from pathlib import Path
 
 import pytest
@@ -167,6 +169,29 @@ def test_a_server_deletes_silent_rooms_without_a_visit(monkeypatch):
     assert answered(stands())
 
 
+def test_a_server_lets_go_of_its_garbage_without_a_visit(monkeypatch):
+    class Loop:
+        pass
+
+    gone, loop = threading.Event(), Loop()
+    loop.itself = loop
+    weakref.finalize(loop, gone.set)
+    del loop
+    monkeypatch.setattr(server, "warm_up", lambda: None)
+    monkeypatch.setattr(server, "sweep", lambda: None)
+    monkeypatch.setattr(server, "PAUSE", 0.01)
+
+    async def stands():
+        async with server.lifespan(None):
+            return await asyncio.to_thread(gone.wait, 30)
+
+    gc.disable()
+    try:
+        assert answered(stands())
+    finally:
+        gc.enable()
+
+
 def test_two_pages_are_drawn_at_a_time_and_every_page_is_drawn(monkeypatch):
     def draw(drawn, goes_on):
         with turns.turn(), turns.turn():  # what is drawn inside takes no second turn
@@ -251,13 +276,14 @@ def test_the_name_in_annotations_is_what_streamlit_gives():
     assert isinstance(st.container(), DeltaGenerator)
 
 
-def test_full_collections_pass_over_what_the_server_imported():
+def test_full_collections_are_rare_and_pass_over_what_the_server_imported():
     """torch and the pages, which stay as long as the server."""
     program = (
         "import gc\n"
         "from gradebook.ui.server import warm_up\n"
         "warm_up()\n"
-        "print(gc.get_freeze_count(), len(gc.get_objects()))"
+        "print(gc.get_freeze_count(), len(gc.get_objects()), *gc.get_threshold())"
     )
-    frozen, looked_through = map(int, python(program).split())
+    frozen, looked_through, *limits = map(int, python(program).split())
     assert frozen > 100_000 and looked_through < frozen / 10
+    assert limits == [700, 10, 100]
