@@ -42,7 +42,7 @@ NeMo-RL): such a step says nothing about beta."""
 
 
 @dataclass(frozen=True)
-class Fit:
+class LossFit:
     """An estimator and a denominator of the loss, and beta as each step has it."""
 
     estimator: str
@@ -91,7 +91,7 @@ def turned(steps: list[dict[str, Any]], settings: Settings) -> str:
     )
 
 
-def _fits(steps: list[dict[str, Any]], settings: Settings) -> Iterator[Fit]:
+def _fits(steps: list[dict[str, Any]], settings: Settings) -> Iterator[LossFit]:
     """Beta as the steps have it, by each estimator and denominator; those that
     fit first, and of them the declared one."""
     fits = []
@@ -100,10 +100,10 @@ def _fits(steps: list[dict[str, Any]], settings: Settings) -> Iterator[Fit]:
             asked = replace(settings, beta=1.0, kl_estimator=estimator, loss=loss)
             betas = tuple(b for step in steps if (b := _beta(step, asked)) is not None)
             if betas:
-                fits.append(Fit(estimator, loss, betas))
+                fits.append(LossFit(estimator, loss, betas))
     declared = settings.kl_estimator, settings.loss
 
-    def far(fit: Fit) -> tuple[bool, bool, float]:
+    def far(fit: LossFit) -> tuple[bool, bool, float]:
         other = (fit.estimator, fit.loss) != declared
         return fit.spread > CLOSE, other, fit.spread
 
