@@ -4,17 +4,20 @@
     python tests/bench/check.py promises [logs [first seed [kind ...]]]   500 of each
     python tests/bench/check.py speed [rows]                   1,000,000 rows
     python tests/bench/check.py memory [rows]
+    python tests/bench/check.py start [rows]                   300 rows
 
 Accuracy is that of steps that the engines compute, correct and faulty, declared and
 undeclared; promises are kept on logs that formulas made, outside the engines.
 Speed is the CPU time of a check over that of a plain run of the correct engine
 on the same rows (aim at most 60); memory is the most that a check of a file
-adds, over the table in pandas (aim at most 6).
+adds, over the table in pandas (aim at most 6). Start is the CPU time of the command
+on a small log over that of importing torch, pandas and pyarrow (aim at most 3).
 """
 
 from __future__ import annotations
 
 import re
+import resource
 import subprocess
 import sys
 import tempfile
@@ -267,6 +270,28 @@ def seconds(work) -> float:
     return time.process_time() - start
 
 
+def start(rows: int) -> None:
+    """Prints the command's CPU time over that of its largest imports, the least of
+    three runs of each, one after the other."""
+    imports = [sys.executable, "-c", "import torch, pandas, pyarrow"]
+    grpo = ESTIMATORS["grpo"]
+    with tempfile.TemporaryDirectory() as folder:
+        path = str(Path(folder) / "log.csv")
+        computed(plain_rows(rows), "", grpo).to_csv(path, index=False)
+        command = [sys.executable, "-m", "gradebook", "check", path]
+        pairs = [(of_process(command), of_process(imports)) for _ in range(3)]
+    check, plain = map(min, zip(*pairs))
+    print(f"{rows:>9,} rows {check / plain:.2f} imports of {plain:.2f} s", flush=True)
+
+
+def of_process(command: list[str]) -> float:
+    """CPU time of a process, which has to end well."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run(command, cwd=ROOT, stdout=subprocess.DEVNULL, check=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
 def memory(rows: int) -> None:
     """Prints what a check of a file adds to the process, in tables."""
     for name, settings, log in logs_of(rows):
@@ -304,5 +329,7 @@ if __name__ == "__main__":
     elif task == "promises":
         numbers, kinds = (given or ["500"])[:2], given[2:]
         promises_kept(*map(int, numbers), *kinds)
+    elif task == "start":
+        start(int(given[0]) if given else 300)
     else:
         {"speed": speed, "memory": memory}[task](int(given[0]) if given else 10**6)
