@@ -284,7 +284,7 @@ def _nearest(fits: Fits, evidence: Evidence) -> NearMiss | None:
     if evidence.nearest is None:
         return None
     return near_miss(
-        ruler, evidence.nearest, numbers.compute(ruler.steps, evidence.nearest)
+        ruler, evidence.nearest, numbers.advantages(ruler.steps, evidence.nearest)
     )
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from gradebook.core.tolerance import LEAST_SHARE
 from gradebook.logs.judging.computation import Computation
-from gradebook.logs.judging.fit import Numbers, Ruler, distance
+from gradebook.logs.judging.fit import Ruler, distance
 
 
 @dataclass(frozen=True)
@@ -26,13 +26,12 @@ class NearMiss:
 
 
 def near_miss(
-    ruler: Ruler, computation: Computation, computed: Numbers
+    ruler: Ruler, computation: Computation, values: np.ndarray
 ) -> NearMiss | None:
-    """How close a computation with these numbers is; None if it fits too few rows."""
+    """How close a computation with these advantages, float64 [R], is; None if it fits
+    too few rows."""
     steps = ruler.steps
-    misses = distance(computed.values, steps.advantage) > 10 * (
-        ruler.base + ruler.written
-    )
+    misses = distance(values, steps.advantage) > 10 * (ruler.base + ruler.written)
     fitting = int((~misses).sum())
     if fitting <= LEAST_SHARE * steps.rows:
         return None
