@@ -82,7 +82,12 @@ def _asks_about_pieces(said, frame):
     ) and strides in said.sentence
 
 
-SAYS = {"length": ("length", "shorter"), "floor": ("floor", "zeroed")}
+SAYS = {
+    "length": ("length", "shorter"),
+    "floor": ("floor", "zeroed"),
+    # The log may have a rollout id that numbers its rows.
+    "one row": ("one row", "no vote"),
+}
 """Kind -> the findings that name it, if not itself."""
 
 

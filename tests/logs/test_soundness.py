@@ -147,3 +147,15 @@ def test_the_last_row_of_a_rollout_is_found_though_some_rollouts_are_left_out():
     verdict = verdict_on(frame)
     assert (verdict.exit_code, verdict.left_over) == (2, "one row")
     assert "marks as left out" in verdict.near
+
+
+def test_rows_of_zero_without_a_vote_are_found_without_a_rollout_id():
+    frame = a_log(steps=4)
+    frame["reward"] = (8 * frame["reward"]).round() / 8 + frame.index % 4
+    frame = frame.assign(advantage=grpo(frame))
+    assert (frame["advantage"].abs() > 1e-3).all()
+    frame = frame.loc[frame.index.repeat(2)].reset_index(drop=True)
+    frame.loc[::2, "advantage"] = 0.0
+    verdict = verdict_on(frame)
+    assert (verdict.exit_code, verdict.left_over) == (2, "no vote")
+    assert verdict.near.startswith("48 rows have advantage 0. GRPO fits all other rows")

@@ -20,7 +20,8 @@ from gradebook.logs.judging.space import Runs, viewed
 from gradebook.logs.logged_steps import LoggedSteps
 from gradebook.logs.weights import solved
 
-PIECES, NEIGHBOURS, ONE_ROW = "pieces", "neighbours", "one row"
+PIECES, NEIGHBOURS = "pieces", "neighbours"
+ONE_ROW, NO_VOTE = "one row", "no vote"
 CLAMP, FLOOR, ZEROED = "clamp", "floor", "zeroed"
 LENGTH, LONGER, SHORTER, KL = "length", "longer", "shorter", "kl"
 """The kinds of what is left over."""
@@ -211,6 +212,18 @@ def _fitting_at(ruler: Ruler, at: np.ndarray) -> Computation | None:
     return None
 
 
+def no_vote(ruler: Ruler) -> LeftOver | None:
+    """The rows with an advantage other than 0 fit, compared with each other alone."""
+    steps = ruler.steps
+    keep = np.abs(np.nan_to_num(steps.advantage, nan=1.0)) > EXACT
+    if keep.sum() < FEWEST or keep.all():
+        return None
+    part = replace(ruler, steps=only(steps, keep))
+    if (c := fitting(part)) is None:
+        return None
+    return LeftOver(NO_VOTE, c, 0, int((~keep).sum()), steps.rows)
+
+
 # Bounds
 
 
@@ -380,6 +393,6 @@ def _grows(rest: np.ndarray, steps: LoggedSteps) -> bool:
 
 
 KINDS: tuple[Callable[[Ruler], LeftOver | None], ...] = (
-    *(pieces, neighbours, one_row, clamp, floor, length, kl),
+    *(pieces, neighbours, one_row, clamp, floor, no_vote, length, kl),
 )
 """One function for each kind, in the order in which they are asked."""

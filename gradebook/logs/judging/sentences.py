@@ -451,6 +451,8 @@ LEFT_OVER = {
     " row if a prompt's rows in neighbouring steps are compared with each other.",
     left_over.ONE_ROW: "{title} fits the last row of each rollout, and the rollout's"
     " other rows have advantage 0.",
+    left_over.NO_VOTE: "{rows:,} rows have advantage 0. {title} fits all other rows if"
+    " these rows are left out of every statistic.",
     left_over.CLAMP: "{rows:,} rows have an advantage of ±{number:.6g}, and {title}"
     " gives them larger ones. {title} fits all other rows. So the advantages are"
     " clamped.",
