@@ -98,7 +98,8 @@ def text(verdict: Verdict, verbose: bool) -> str:
         lines += [*verdict.notes, *verdict.broken]
     else:
         lines += [f"Left out: {b} (--verbose shows all)" for b in verdict.broken[:1]]
-        lines.append(verdict.unchecked)
+        why = verdict.unchecked and " --verbose says what each is for."
+        lines.append(verdict.unchecked + why)
     lines = list(filter(None, lines))[: None if verbose else SHORT]
     return "\n".join(map(printable, [verdict.sentence, *lines]))
 
@@ -136,14 +137,22 @@ def signal_lines(verdict: Verdict) -> list[str]:
 
 def worst_lines(verdict: Verdict, most: int = SHORT) -> list[str]:
     """The worst steps, each in words."""
-    closest = " from the closest computation" if verdict.verdict == "none fits" else ""
+    reference = _reference(verdict)
     return [
         f"Step {step['step']}, row {step['row']}: off by"
-        f" {short(step['correct_residual'], 3)}{closest}. {_turned(step['flips'])};"
+        f" {short(step['correct_residual'], 3)}{reference}. {_turned(step['flips'])};"
         f" {step['groups_affected']} of its {counted(step['groups'], 'group')} are off."
         for step in worst_steps(verdict, most).to_dict("records")
         if step["correct_residual"] > EXACT
     ]
+
+
+def _reference(verdict: Verdict) -> str:
+    """From what the rows of a log that no computation fits are off; "" if one fits."""
+    if verdict.verdict != "none fits" or verdict.judgement is None:
+        return ""
+    is_declared = verdict.judgement.declaration.decides
+    return f" from the {'declared' if is_declared else 'closest'} computation"
 
 
 def _turned(flips: int) -> str:

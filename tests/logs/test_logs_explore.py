@@ -14,7 +14,9 @@ from gradebook.analysis.comparison import compare
 from gradebook.cases.scenario import load
 from gradebook.core.errors import GradebookError
 from gradebook.logs.explore import failing_test, state_of, step_rows, worst_steps
-from gradebook.logs.surfaces import report
+from gradebook.logs.log import check_log
+from gradebook.logs.read.rows import pasted
+from gradebook.logs.surfaces import report, worst_lines
 
 
 @cache
@@ -133,3 +135,22 @@ def test_text_of_a_log_is_escaped_in_the_report():
     page = report(verdict)
     assert "<script" not in page and "<b>" not in page and "<i>" not in page
     assert "&lt;script&gt;" in page and "&lt;b&gt;r" in page
+
+
+@pytest.mark.parametrize(
+    "declared, off",
+    [
+        # By hand: GRPO of 0 and 1 is -0.707 and 0.707.
+        ({"estimator": "grpo"}, "off by 5.71 from the declared computation"),
+        ({}, "from the closest computation"),
+    ],
+)
+def test_a_log_that_nothing_fits_says_from_what_its_rows_are_off(declared, off):
+    rows = [("a", 0, 5), ("a", 1, -3), ("b", 0, 2.5), ("b", 3, 0.4)]
+    lines = [f"0,{prompt},{reward},{advantage}" for prompt, reward, advantage in rows]
+    verdict = check_log(
+        [pasted("\n".join(["step,prompt,reward,advantage", *lines]))], declared=declared
+    )
+    assert verdict.verdict == "none fits"
+    first = worst_lines(verdict)[0]
+    assert first.startswith("Step 0, row 0: off by ") and off in first

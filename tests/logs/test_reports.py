@@ -88,7 +88,7 @@ def test_statistics_over_pieces_of_a_prompt_are_asked_about():
         (
             "l33-clipped-advantages.csv",
             {},
-            "64 rows have an advantage of ±1, and GRPO gives them larger ones.",
+            "64 rows have an advantage of ±1, and GRPO gives them a larger size.",
         ),
     ],
 )

@@ -33,8 +33,9 @@ ADVICE: Mapping[str, Mapping[str, str]] = {
         PAGE: "Give them in the settings below.",
     },
     "declare": {
-        COMMAND: "If you configured something else, declare it.",
-        PAGE: "If you configured something else, answer the question beside the log.",
+        COMMAND: "If you configured another computation, declare it.",
+        PAGE: "If you configured another computation, answer the question beside the"
+        " log.",
     },
     "declare what was": {
         COMMAND: "Declare the configuration with --declared.",
@@ -407,8 +408,9 @@ def _how_far(j: Judgement) -> tuple[str, ...]:
     largest = off["correct_residual"].replace(np.inf, np.nan).max()
     first = off.iloc[0]
     return (
-        f"The largest difference is {short(float(largest), 4)}. The first step that is"
-        f" off is step {first['step']}; its row {first['row']} is farthest off.",
+        "The largest difference from the correct advantages is"
+        f" {short(float(largest), 4)}. The first step that is off is step"
+        f" {first['step']}; its row {first['row']} is farthest off.",
     )
 
 
@@ -454,7 +456,7 @@ LEFT_OVER = {
     left_over.NO_VOTE: "{rows:,} rows have advantage 0. {title} fits all other rows if"
     " these rows are left out of every statistic.",
     left_over.CLAMP: "{rows:,} rows have an advantage of ±{number:.6g}, and {title}"
-    " gives them larger ones. {title} fits all other rows. So the advantages are"
+    " gives them a larger size. {title} fits all other rows. So the advantages are"
     " clamped.",
     left_over.FLOOR: "The {rows:,} rows of prompts with the smallest deviations are"
     " divided by {number:.6g} instead of their deviation. {title} fits all other rows.",
@@ -467,7 +469,7 @@ LEFT_OVER = {
     left_over.SHORTER: "The advantages depend on the length: within a prompt, the"
     " logged advantage minus that of {title} is lower for longer rows.",
     left_over.KL: "In each prompt the logged advantages minus those of {title} add up"
-    " to 0. Their size is 0 at first and grows over the steps. A KL term in the reward"
+    " to 0. These are 0 at first and grow over the steps. A KL term in the reward"
     " does that. Log the reward from which the advantages were computed.",
 }
 """Kind of what is left over -> its sentence."""
