@@ -27,7 +27,8 @@ class Baseline:
     formula    the line of a worked formula; {rows} are the rows that have a say
     others     a row's own score has no say
     is_mean    it is the plain mean of the rows that have a say
-    centers    a deviation may be measured from it, by `spread_about`
+    centers    a deviation may be measured from it, by `spread_about`; False for the
+               group's mean, from which a deviation is measured anyway
     reads      the settings that it reads
     needs      columns that a log must have for it
     breaks     laws that it breaks by design, beside those of a comparison over

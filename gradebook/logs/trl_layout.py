@@ -266,8 +266,8 @@ def _tried(
     tries = [layout]
     if layout.why == ASSUMED:
         likely = [
-            (solved(rewards, advantage, group, step), SOLVED),
-            (least_squares(rewards, advantage, group), SOLVED),
+            (_upright(solved(rewards, advantage, group, step)), SOLVED),
+            (_upright(least_squares(rewards, advantage, group)), SOLVED),
             (layout.weights, "equal weights agree with the logged advantages"),
         ]
         for alone in np.eye(rewards.shape[1]).tolist():
@@ -276,9 +276,19 @@ def _tried(
         tries = [replace(layout, weights=w, why=why) for w, why in likely if w]
     for each in tries:
         total = rewards @ each.weights
-        near, close = (explained(total, advantage, group, n) for n in (NEAR, CLOSE))
-        off = float(np.sqrt(np.mean(_off_lines(total, advantage, group)[0] ** 2)))
+        falls = centered(total, group) @ centered(advantage, group) < 0
+        values = -advantage if falls and each.why == SOLVED else advantage
+        near, close = (explained(total, values, group, n) for n in (NEAR, CLOSE))
+        off = float(np.sqrt(np.mean(_off_lines(total, values, group)[0] ** 2)))
         yield Tried(near, close, round(math.log2(max(off, LEAST_OFF)), 1), each)
+
+
+def _upright(weights: tuple[float, ...] | None) -> tuple[float, ...] | None:
+    """The weights; their opposites if none is above 0, since a trainer that rewards
+    nothing is less likely than advantages with the opposite sign."""
+    if weights is None or max(weights) > 0:
+        return weights
+    return tuple(-weight for weight in weights)
 
 
 def explained(

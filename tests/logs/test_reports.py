@@ -3,7 +3,9 @@ name. Each answer is what the report's formula is."""
 
 from pathlib import Path
 
+import pandas as pd
 import pytest
+from asking import verdict_on
 
 from gradebook.logs.log import check_log
 
@@ -65,6 +67,23 @@ def test_statistics_over_pieces_of_a_prompt_are_asked_about():
     assert "(the bug Partial groups, GRPO, group size 4)" in found.sentence
     # The strides explain the order of the rows; no other design has to.
     assert "Three designs" not in found.sentence
+
+
+@pytest.mark.parametrize("divided", [True, False])
+def test_advantages_with_the_opposite_sign_are_no_weights_below_0(divided):
+    """The log's weights are 0.7 and 0.3; undivided, its advantages would be the sums
+    less their means."""
+    frame = pd.read_csv(REPORTS / "l12a-trl-5352-functions.csv")
+    total = 0.7 * frame["accuracy_reward"] + 0.3 * frame["length_reward"]
+    place = frame.groupby("step").cumcount() // 4
+    if not divided:
+        group = [frame["step"], place]
+        frame["advantage"] = total - total.groupby(group).transform("mean")
+    frame["advantage"] *= -1
+    found = verdict_on(frame)
+    assert (found.exit_code, found.verdict) == (2, "none fits")
+    assert found.weights == (0.7, 0.3)
+    assert "fits with the opposite sign" in found.near
 
 
 @pytest.mark.parametrize(

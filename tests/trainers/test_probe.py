@@ -114,7 +114,7 @@ def test_an_eps_of_ones_own_is_no_bug(function, computes):
 def test_a_clamp_is_said_as_a_clamp():
     judged = gradebook.probe(advantages.clamped)
     assert (judged.computes, judged.exit_code) == ("", 2)
-    said = "rows have an advantage of ±1, and GRPO gives them larger ones."
+    said = "rows have an advantage of ±1, and GRPO gives them a larger size."
     assert said in judged.left_over
     assert judged.laws["zero_sum"] == judged.laws["scale"] == "by convention"
 
