@@ -23,7 +23,7 @@ from gradebook.core.formatting import counted
 from gradebook.core.lazy_pandas import pd
 from gradebook.logs.logged_steps import LoggedSteps, Several, to_logged
 from gradebook.logs.read.log_columns import Columns
-from gradebook.logs.weights import NEAR, centered, least_squares, solved
+from gradebook.logs.weights import NEAR, Weights, centered, least_squares, solved
 
 SAMPLE_ROWS = 4096
 """Number of rows, in whole steps, that the search uses: its time does not grow with the
@@ -283,7 +283,7 @@ def _tried(
         yield Tried(near, close, round(math.log2(max(off, LEAST_OFF)), 1), each)
 
 
-def _upright(weights: tuple[float, ...] | None) -> tuple[float, ...] | None:
+def _upright(weights: Weights | None) -> Weights | None:
     """The weights; their opposites if none is above 0, since a trainer that rewards
     nothing is less likely than advantages with the opposite sign."""
     if weights is None or max(weights) > 0:

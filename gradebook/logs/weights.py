@@ -154,7 +154,7 @@ def _of_a_size(
 
 
 def _size(slope: np.ndarray) -> tuple[float, float]:
-    """The slope of most groups, and the share of groups that have it; 0 where all
+    """The slope of most groups, and the share of groups that have it; 0 if all
     advantages are 0."""
     slope = slope[np.abs(slope) > EXACT]
     if not len(slope):

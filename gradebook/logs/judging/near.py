@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gradebook.core.tolerance import LEAST_SHARE
+from gradebook.core.tolerance import BEYOND, LEAST_SHARE
 from gradebook.logs.judging.computation import Computation
 from gradebook.logs.judging.fit import Ruler, distance
 
@@ -31,7 +31,7 @@ def near_miss(
     """How close a computation with these advantages, float64 [R], is; None if it fits
     too few rows."""
     steps = ruler.steps
-    misses = distance(values, steps.advantage) > 10 * (ruler.base + ruler.written)
+    misses = distance(values, steps.advantage) > BEYOND * (ruler.base + ruler.written)
     fitting = int((~misses).sum())
     if fitting <= LEAST_SHARE * steps.rows:
         return None

@@ -600,8 +600,8 @@ def _empty(column: pd.Series) -> np.ndarray:
 
 
 def _kinds(column: pd.Series) -> tuple[np.ndarray, pd.Index]:
-    """The different cells of a column, and each cell's number among them, int64 [R]: -1
-    for an empty cell. A conversation, a list of messages, is one text."""
+    """Each cell's number among the column's different cells, int64 [R], -1 for an empty
+    cell; and these cells. A conversation, a list of messages, is one text."""
     if isinstance(column.dtype, pd.CategoricalDtype):
         return column.cat.codes.to_numpy(), column.cat.categories
     cells = column.astype(object)
