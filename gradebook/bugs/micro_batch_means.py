@@ -14,6 +14,6 @@ def weight(batch: Batch, learns: Tensor) -> Tensor:
     and each token of a long pass count less than one of a short pass.
     """
     size = batch.micro_batch
-    passes = (batch.step_rows + size - 1) // size
+    passes = (batch.rows_per_step + size - 1) // size
     of = batch.within_step(batch.place // size[batch.step_index])
     return token_weight(batch, learns, of) / passes[batch.step_index]

@@ -15,5 +15,5 @@ def advantage(batch: Batch, standardized: Tensor, credited: Tensor) -> Tensor:
     """
     steps, step = by_step(batch, credited), batch.step_index
     total = steps.at_rows(steps.sum(standardized * batch.tokens))
-    mean = total / (batch.step_rows * batch.width)[step]
+    mean = total / (batch.rows_per_step * batch.width)[step]
     return surviving(batch, whitened(batch, standardized, credited, step, mean))

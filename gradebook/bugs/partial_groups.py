@@ -15,5 +15,5 @@ def group(batch: Batch) -> Tensor:
     """
     size, step = batch.group_size, batch.step_index
     stride = batch.place // size[step]
-    full = stride < (batch.step_rows // size)[step]
+    full = stride < (batch.rows_per_step // size)[step]
     return torch.where(full, batch.within_step(stride), -1)

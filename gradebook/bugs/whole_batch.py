@@ -14,6 +14,6 @@ def group(batch: Batch) -> Tensor:
     The trainer sees whole prompts above or below 0 on steps that lost a
     row.
     """
-    full = batch.step_rows == batch.group_size * batch.prompts_per_step
+    full = batch.rows_per_step == batch.group_size * batch.prompts_per_step
     stride = batch.place // batch.group_size[batch.step_index]
     return batch.within_step(torch.where(full[batch.step_index], stride, 0))

@@ -182,7 +182,7 @@ class Batch:
         return int(self.step_index.max()) + 1 if self.rows else 0
 
     @cached_property
-    def step_rows(self) -> Tensor:
+    def rows_per_step(self) -> Tensor:
         """int64 [S] rows of each step."""
         return torch.bincount(self.step_index, minlength=self.step_count)
 
@@ -191,7 +191,8 @@ class Batch:
         """int64 [R] the row's position among the rows of its step."""
         place = torch.empty_like(self.step_index)
         place[self.step_index.argsort(stable=True)] = torch.arange(self.rows)
-        return place - (self.step_rows.cumsum(0) - self.step_rows)[self.step_index]
+        before = self.rows_per_step.cumsum(0) - self.rows_per_step
+        return place - before[self.step_index]
 
     @cached_property
     def prompt_rows(self) -> Tensor:
@@ -201,7 +202,7 @@ class Batch:
     @cached_property
     def group_size(self) -> Tensor:
         """int64 [S] the configured rows per prompt, or the step's largest group."""
-        none = torch.zeros_like(self.step_rows)
+        none = torch.zeros_like(self.rows_per_step)
         largest = none.scatter_reduce(0, self.step_index, self.prompt_rows, "amax")
         return self._configured("group_size", largest)
 
@@ -216,7 +217,7 @@ class Batch:
     @cached_property
     def micro_batch(self) -> Tensor:
         """int64 [S] rows of one forward pass; by default all of the step."""
-        return self._configured("micro_batch", self.step_rows)
+        return self._configured("micro_batch", self.rows_per_step)
 
     def _configured(self, name: str, of_step: Tensor) -> Tensor:
         number = self.settings[name]
@@ -225,7 +226,7 @@ class Batch:
     @cached_property
     def width(self) -> Tensor:
         """int64 [S] the padded width of each step: T, in tokens."""
-        return torch.full_like(self.step_rows, self.mask.shape[-1])
+        return torch.full_like(self.rows_per_step, self.mask.shape[-1])
 
     @property
     def has_tokens(self) -> Tensor:

@@ -57,7 +57,7 @@ class LoggedBatch(Batch):
     @cached_property
     def width(self) -> Tensor:
         """int64 [S] the step's padded width: its longest response."""
-        longest = torch.ones_like(self.step_rows)
+        longest = torch.ones_like(self.rows_per_step)
         return longest.scatter_reduce(0, self.step_index, self.tokens, "amax")
 
     def under(self, settings: Settings) -> Self:

@@ -23,7 +23,8 @@ FEW = 0.2
 """Fewer than this share of prompts that teach is worth a line."""
 CORRECTNESS = re.compile(r"acc|correct|exact|match|answer|solve|verif|pass", re.I)
 """How reward functions are called that say whether an answer is right."""
-COLUMNS = ("step", "prompts", "wrong", "right", "same", "teach", "single", "rows")
+STEP_COUNTS = ("step", "prompts", "wrong", "right", "same", "teach", "single", "rows")
+"""What `Signal.steps` has in a line."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +52,7 @@ class Signal:
     masked: float | None = None
     sizes: tuple[float, float] | None = None
     zeros: float = 0.0
-    functions: tuple[Function, ...] = ()
+    functions: tuple[RewardFunction, ...] = ()
 
     @property
     def last_third(self) -> pd.DataFrame:
@@ -149,7 +150,7 @@ class Signal:
 
 
 @dataclass(frozen=True)
-class Function:
+class RewardFunction:
     """How one of several reward functions varies beside their sum.
 
     alone    prompts whose summed rewards are equal while this function's are not
@@ -274,7 +275,7 @@ def _functions(
     counts: np.ndarray,
     flat: np.ndarray,
     several: np.ndarray,
-) -> tuple[Function, ...]:
+) -> tuple[RewardFunction, ...]:
     """A line for each of two or more functions; () for one. `flat` and `several`, bool
     [G]: the summed rewards are equal; the prompt has two rows or more."""
     if rewards is None or rewards.shape[1] < 2:
@@ -286,7 +287,7 @@ def _functions(
         varies = high - low > DUST * np.maximum(1.0, np.abs(high))
         teach = several & ~flat
         functions.append(
-            Function(
+            RewardFunction(
                 name,
                 alone=int((flat & varies).sum()),
                 of=int(flat.sum()),

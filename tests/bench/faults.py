@@ -40,9 +40,9 @@ engine/advantages.py | divisor = (spread * spread + eps).sqrt() | divisor = spre
 engine/loss.py | else gap.exp() - gap - 1 | else gap.exp() - gap | engine/test_loss.py
 engine/grouping.py | s.skip_flat == "training" and s.evaluation | s.skip_flat == "training" | engine/test_loss.py
 engine/loss.py | share = share * learns.sum(-1).clamp(min=1) | share = share * batch.mask.shape[-1] | engine/test_loss.py
-bugs/partial_groups.py | (batch.step_rows // size)[step] | (batch.step_rows // size + 1)[step] | bugs/test_bugs.py
+bugs/partial_groups.py | (batch.rows_per_step // size)[step] | (batch.rows_per_step // size + 1)[step] | bugs/test_bugs.py
 bugs/missing_parentheses.py | credited, score - baseline / scale | credited, (score - baseline) / scale | engine/test_golden.py
-bugs/padded_mean.py | (batch.step_rows * batch.width)[step] | (batch.step_rows * batch.width + 1)[step] | engine/test_golden.py
+bugs/padded_mean.py | (batch.rows_per_step * batch.width)[step] | (batch.rows_per_step * batch.width + 1)[step] | engine/test_golden.py
 bugs/double_normalization.py | (v.sqrt() + 1e-9) | (v.sqrt() + 1) | engine/test_engine.py
 bugs/__init__.py | drops=getattr(module, "DROPS", ()), | drops=(), | bugs/test_combinations.py
 cases/table.py | key=lambda header: int(header[1:]) | key=str | cases/test_table.py

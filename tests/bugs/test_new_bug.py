@@ -56,7 +56,7 @@ def weight(batch: Batch, learns: Tensor) -> Tensor:
 
     The trainer sees a loss that shrinks with the longest row.
     """
-    tokens = batch.step_rows[batch.step_index] * batch.mask.shape[-1]
+    tokens = batch.rows_per_step[batch.step_index] * batch.mask.shape[-1]
     return 1 / tokens.double()
 '''
 

@@ -221,7 +221,7 @@ def test_the_message_says_the_place_and_cuts_a_long_value():
 def test_places_run_within_each_step():
     batch = Batch([0] * 6, [0] * 6, step=[4, 2, 4, 2, 4, 2])
     assert batch.step_index.tolist() == [0, 1, 0, 1, 0, 1]
-    assert batch.step_rows.tolist() == [3, 3]
+    assert batch.rows_per_step.tolist() == [3, 3]
     assert batch.place.tolist() == [0, 0, 1, 1, 2, 2]
     chosen = torch.tensor([True, False, False, True, True, True])
     assert batch.select(chosen).place.tolist() == [0, 0, 1, 1]

@@ -9,7 +9,7 @@ import torch
 
 import gradebook
 from gradebook.core.columns import COLUMNS
-from gradebook.logs.judging.space import Runs
+from gradebook.logs.judging.space import EngineRuns
 from gradebook.logs.log import check_log
 
 # Two prompts. By hand: (1 - 0.5) / 1 = 0.5, and with the deviation of 1 and
@@ -30,8 +30,10 @@ def test_a_healthy_step_runs_little(monkeypatch):
     guard = gradebook.Guard(declared={"estimator": "grpo"}, action="raise")
     guard.step(0, **ROWS, advantage=DIVIDED)
     ran = []
-    original = Runs.compute
-    monkeypatch.setattr(Runs, "compute", lambda s, r: ran.append(r) or original(s, r))
+    original = EngineRuns.compute
+    monkeypatch.setattr(
+        EngineRuns, "compute", lambda s, r: ran.append(r) or original(s, r)
+    )
     monkeypatch.setattr("gradebook.logs.guard.judge", None)
     guard.step(1, **ROWS, advantage=DIVIDED)
     assert 1 <= len(ran) <= 8 and guard.finding is None

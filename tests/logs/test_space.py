@@ -11,7 +11,7 @@ from gradebook.core.vocabulary import BASELINES, SCALES
 from gradebook.engine.pipeline import CORRECT, run
 from gradebook.logs.judging import space
 from gradebook.logs.judging.computation import DRAW, Computation, Second, View
-from gradebook.logs.judging.space import Runs
+from gradebook.logs.judging.space import EngineRuns
 from gradebook.logs.logged_steps import to_logged
 
 
@@ -50,7 +50,7 @@ computations = some.builds(
 def test_what_is_remembered_is_what_a_plain_run_of_the_engine_gives(seed, several):
     steps = steps_of(seed)
     for ended, clip in {(c.ended, c.clip) for c in several}:
-        runs = Runs(steps, View(), ended, clip)
+        runs = EngineRuns(steps, View(), ended, clip)
         for c in several:
             if not runs.sees(c):
                 continue
@@ -66,7 +66,7 @@ def test_a_flat_group_without_eps_is_0():
     frame = {"prompt": [0, 0], "reward": [2.0, 2.0], "advantage": [0.0, 0.0]}
     steps = to_logged(frame)
     without_eps = Computation("group_mean", "group_std", eps=0.0)
-    assert Runs(steps).compute(without_eps).values.tolist() == [0.0, 0.0]
+    assert EngineRuns(steps).compute(without_eps).values.tolist() == [0.0, 0.0]
     traced = run(CORRECT, steps.batch.under(without_eps.settings))
     assert bool(traced.advantage.isnan().all())
 
@@ -76,7 +76,7 @@ def test_a_lone_row_that_keeps_its_score_is_divided_by_1_and_eps(ddof, divided):
     frame = {"prompt": [0, 1, 1], "reward": [3.0, 1.0, 2.0], "advantage": [0.0] * 3}
     steps = to_logged(frame)
     raw = Computation("group_mean", "group_std", ddof=ddof, eps=0.5, lone_row="raw")
-    assert Runs(steps).compute(raw).values[0] == 3.0 / divided
+    assert EngineRuns(steps).compute(raw).values[0] == 3.0 / divided
 
 
 def test_rows_are_grouped_by_draw():
@@ -86,7 +86,7 @@ def test_rows_are_grouped_by_draw():
     assert space.grouped(steps, View(DRAW)).tolist() == [0, 0, 1, 1, 2, 2]
     assert View(DRAW) in space.groupings(steps)
     by_draw = Computation("group_mean", "none", view=View(DRAW))
-    values = Runs(steps, View(DRAW)).compute(by_draw).values
+    values = EngineRuns(steps, View(DRAW)).compute(by_draw).values
     assert values.tolist() == [-1.0, 1.0, 0.0, 0.0, -5.0, 5.0]
 
 
@@ -104,13 +104,13 @@ def test_copies_that_fill_a_step_have_no_vote_and_no_weight():
     view = View(no_copies=True)
     assert space.originals(steps).tolist() == [0, 1, 0]
     centred = Computation("group_mean", "none", view=view)
-    assert Runs(steps, view).compute(centred).values.tolist() == [-1.0, 1.0, -1.0]
+    assert EngineRuns(steps, view).compute(centred).values.tolist() == [-1.0, 1.0, -1.0]
     # Whitened over the 2 + 4 tokens of two rows: mean (-2 + 4) / 6 = 1/3, squares
     # 2 (4/3)^2 + 4 (2/3)^2 = 16/3, over 6 tokens 8/9.
     whitened = Computation("group_mean", "none", second=Second("tokens", 0), view=view)
     root = (8 / 9 + 1e-8) ** 0.5
     expected = [-4 / 3 / root, 2 / 3 / root, -4 / 3 / root]
-    assert Runs(steps, view).compute(whitened).values == pytest.approx(expected)
+    assert EngineRuns(steps, view).compute(whitened).values == pytest.approx(expected)
 
 
 def test_all_rows_count_if_a_view_says_so():
@@ -118,9 +118,13 @@ def test_all_rows_count_if_a_view_says_so():
     steps = to_logged({**rows, "advantage": [0.0] * 3})
     view = View(all_rows=True)
     everyone = Computation("group_mean", "none", view=view)
-    assert Runs(steps, view).compute(everyone).values.tolist() == [-3.0, -1.0, 4.0]
+    assert EngineRuns(steps, view).compute(everyone).values.tolist() == [
+        -3.0,
+        -1.0,
+        4.0,
+    ]
     flagged = Computation("group_mean", "none")
-    assert Runs(steps).compute(flagged).values.tolist() == [-1.0, 1.0, 0.0]
+    assert EngineRuns(steps).compute(flagged).values.tolist() == [-1.0, 1.0, 0.0]
 
 
 def test_a_computation_is_that_of_its_settings():

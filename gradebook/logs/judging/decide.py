@@ -29,7 +29,7 @@ from gradebook.logs.judging.suspects import Suspect
 OFF = ("suspect", "other", "asks", "none fits")
 """Verdicts on steps that a person should look at."""
 
-COLUMNS = {
+VERDICT_COLUMNS = {
     **dict.fromkeys(("step", "verdict", "bug", "ties", "asks", "estimator"), object),
     **dict.fromkeys(("residual", "correct_residual"), float),
     **dict.fromkeys(("row", "flips", "groups_affected", "rows", "groups"), int),
@@ -38,7 +38,9 @@ COLUMNS = {
 
 
 def no_steps() -> pd.DataFrame:
-    return pd.DataFrame({n: pd.Series(dtype=kind) for n, kind in COLUMNS.items()})
+    return pd.DataFrame(
+        {n: pd.Series(dtype=kind) for n, kind in VERDICT_COLUMNS.items()}
+    )
 
 
 @cache

@@ -17,7 +17,7 @@ from gradebook.logs.logged_steps import LoggedSteps
 
 
 @dataclass(frozen=True, eq=False)
-class Change:
+class ChangePoint:
     """One change that explains a run: the number of the `step` from which the second
     computation fits, the computations before and after, and the suspects beside
     them."""
@@ -62,7 +62,7 @@ class Evidence:
     coarse: Mapping[Suspect, np.ndarray] = field(default_factory=dict)
     copies: int = 0
     nearest: Computation | None = None
-    change: Change | None = None
+    change: ChangePoint | None = None
     left_over: tuple[LeftOver, ...] = ()
     near: NearMiss | None = None
 

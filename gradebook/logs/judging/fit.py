@@ -128,7 +128,7 @@ class Ruler:
             for each, limit in zip((SCORES, WRITTEN, REWARDS), limits):
                 fits = self._all(away <= limit)
                 level = np.minimum(level, np.where(fits, each, NONE))
-        near = near / self.steps.batch.step_rows.numpy()
+        near = near / self.steps.batch.rows_per_step.numpy()
         fitting = self.steps.total(away <= written)
         worst, slack = self.steps.worst(away), self.steps.worst(rewards)
         return Fit(level, worst, near, fitting, slack)

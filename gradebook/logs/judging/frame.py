@@ -13,7 +13,7 @@ from gradebook.core.lazy_pandas import pd
 from gradebook.core.tolerance import BEYOND
 from gradebook.logs.judging import numbers
 from gradebook.logs.judging.computation import Computation
-from gradebook.logs.judging.decide import COLUMNS, Judgement
+from gradebook.logs.judging.decide import VERDICT_COLUMNS, Judgement
 from gradebook.logs.judging.evidence import most_fitting
 from gradebook.logs.judging.fit import distance
 from gradebook.logs.judging.suspects import Candidate
@@ -40,10 +40,10 @@ def framed(whole: Judgement, of_steps: Sequence[Judgement]) -> Judgement:
         "row": [part.argmax() for part in np.split(away, steps.starts[1:])],
         "flips": steps.total(flips(correct, steps.advantage)),
         "groups_affected": np.bincount(steps.groups.step, groups_off).astype("int64"),
-        "rows": steps.batch.step_rows.numpy(),
+        "rows": steps.batch.rows_per_step.numpy(),
         "groups": np.bincount(steps.groups.step),
     }
-    frame = pd.DataFrame({name: columns[name] for name in COLUMNS})
+    frame = pd.DataFrame({name: columns[name] for name in VERDICT_COLUMNS})
     return replace(whole, frame=frame, correct=correct)
 
 

@@ -23,7 +23,7 @@ from gradebook.logs.judging import suspects as bugs
 from gradebook.logs.judging.computation import Computation, View, plainness
 from gradebook.logs.judging.declaration import Declaration
 from gradebook.logs.judging.evidence import (
-    Change,
+    ChangePoint,
     Evidence,
     most_fitting,
     unexplained,
@@ -40,7 +40,7 @@ from gradebook.logs.judging.fit import (
 from gradebook.logs.judging.left_over import left_over
 from gradebook.logs.judging.near import NearMiss, near_miss
 from gradebook.logs.judging.rounding import Rounding
-from gradebook.logs.judging.space import Runs
+from gradebook.logs.judging.space import EngineRuns
 from gradebook.logs.judging.suspects import Candidate, Suspect
 from gradebook.logs.logged_steps import LoggedSteps
 
@@ -143,7 +143,7 @@ def _with_suspects(
     fits: Fits,
     evidence: Evidence,
     suspects: Mapping[Suspect, Fit],
-    change: Change | None = None,
+    change: ChangePoint | None = None,
 ) -> Evidence:
     """The evidence with suspects, their twins and their groups."""
     every_one = {**suspects, **(change.suspects if change else {})}
@@ -211,7 +211,7 @@ def _with_voters(evidence: Evidence, fitting: Sequence[Computation]) -> Evidence
     """The evidence with the bugs by which rows vote that should not count. The logged
     advantages of these rows are not compared."""
     steps = evidence.steps
-    counted = Runs(steps).counted.numpy()
+    counted = EngineRuns(steps).counted.numpy()
     fits = Fits(replace(evidence.ruler, ignored=~counted))
     suspects = {
         suspect: fit
@@ -255,7 +255,7 @@ def _is_explained(evidence: Evidence) -> bool:
     return any(evidence.explains(suspect, telling) for suspect in evidence.suspects)
 
 
-def _change(fits: Fits, evidence: Evidence) -> Change | None:
+def _change(fits: Fits, evidence: Evidence) -> ChangePoint | None:
     """The one change that explains the run; None if one change does not."""
     at = evidence.telling
     good = {c: f.good[at] for c, f in evidence.computations.items()}
@@ -270,7 +270,7 @@ def _change(fits: Fits, evidence: Evidence) -> Change | None:
         return None
     usable = ~evidence.steps.quiet
     beside = _bugs_beside(fits, evidence.declaration, usable, (first, second))
-    return Change(int(at[cut]), first, second, beside)
+    return ChangePoint(int(at[cut]), first, second, beside)
 
 
 def _nearest(fits: Fits, evidence: Evidence) -> NearMiss | None:
@@ -367,7 +367,7 @@ def _sampled(ruler: Ruler, declaration: Declaration, tick: Tick, only: Only) -> 
     return sample
 
 
-def _try_view(sample: Sample, runs: Runs, only: Only) -> None:
+def _try_view(sample: Sample, runs: EngineRuns, only: Only) -> None:
     """Adds the computations of one view that fit some step to the sample."""
     usable = ~sample.ruler.steps.quiet
     # If all advantages are small, any small number is near them. A step that was
@@ -409,13 +409,13 @@ def _try(
     return near
 
 
-def views(steps: LoggedSteps, declaration: Declaration) -> Iterator[Runs]:
+def views(steps: LoggedSteps, declaration: Declaration) -> Iterator[EngineRuns]:
     """The runs for each way that computations may see the rows, the usual ways
     first."""
     clip = declaration.settings.get("reward_clip")
     counting = _counting(steps, declaration)
     for view, (ended, all_rows) in product(space.groupings(steps), counting):
-        yield Runs(steps, replace(view, all_rows=all_rows), ended, clip)
+        yield EngineRuns(steps, replace(view, all_rows=all_rows), ended, clip)
 
 
 FLAGGED, ENDED, ALL = (False, False), (True, False), (False, True)
@@ -431,7 +431,7 @@ def _counting(steps: LoggedSteps, declaration: Declaration) -> list[tuple[bool, 
     counting = [FLAGGED]
     if not bool(steps.batch.eos.all()):
         counting.append(ENDED)
-    if not bool(Runs(steps).counted.all()):
+    if not bool(EngineRuns(steps).counted.all()):
         counting.append(ALL)
     return counting
 
@@ -439,7 +439,7 @@ def _counting(steps: LoggedSteps, declaration: Declaration) -> list[tuple[bool, 
 def some_steps(steps: LoggedSteps, left: np.ndarray, rows: int = SAMPLE) -> np.ndarray:
     """bool [S]: some of the steps `left`, of about so many rows in all. They are spread
     evenly, and include the first step that lost rows."""
-    size = steps.batch.step_rows.numpy()
+    size = steps.batch.rows_per_step.numpy()
     places = np.flatnonzero(left)
     if size[places].sum() <= 2 * rows:
         return left

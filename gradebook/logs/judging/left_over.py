@@ -16,7 +16,7 @@ from gradebook.core.batch import codes
 from gradebook.core.tolerance import EXACT, SCORES
 from gradebook.logs.judging.computation import DRAW, Computation, View
 from gradebook.logs.judging.fit import Numbers, Ruler, distance
-from gradebook.logs.judging.space import Runs, viewed
+from gradebook.logs.judging.space import EngineRuns, viewed
 from gradebook.logs.logged_steps import LoggedSteps
 from gradebook.logs.weights import solved
 
@@ -75,14 +75,14 @@ def _looked_at(part: Ruler) -> Iterator[tuple[Ruler, bool]]:
     log marks them, then, if the log leaves some out, the same rows as if all
     counted."""
     yield part, False
-    if not Runs(part.steps).counted.all():
+    if not EngineRuns(part.steps).counted.all():
         every = replace(part.steps, batch=viewed(part.steps, View(all_rows=True)))
         yield replace(part, steps=every), True
 
 
 def sampled(steps: LoggedSteps) -> np.ndarray:
     """Steps of about ROWS rows that tell something, spread evenly. bool [S]"""
-    size = steps.batch.step_rows.numpy()
+    size = steps.batch.rows_per_step.numpy()
     telling = np.flatnonzero(~steps.quiet)
     count = max(int(ROWS / max(size[telling].mean(), 1)), 4)
     places = np.unique(np.linspace(0, len(telling) - 1, count).astype(int))
@@ -109,7 +109,7 @@ def plain(steps: LoggedSteps, view: View = BY_PROMPT) -> Iterator[Computation]:
 
 
 def numbers_of(steps: LoggedSteps, c: Computation) -> Numbers:
-    return Runs(steps, c.view).compute(replace(c, several=steps.several))
+    return EngineRuns(steps, c.view).compute(replace(c, several=steps.several))
 
 
 def fitting(ruler: Ruler, view: View = BY_PROMPT) -> Computation | None:
@@ -195,7 +195,7 @@ def one_row(ruler: Ruler) -> LeftOver | None:
         if c := _fitting_at(replace(ruler, steps=part), at):
             return LeftOver(ONE_ROW, c, 0, int(last.sum()), steps.rows)
     # A view in which all rows count has no rollouts: it is tried here.
-    if not Runs(each_alone).counted.all():
+    if not EngineRuns(each_alone).counted.all():
         batch = viewed(each_alone, View(all_rows=True))
         every = replace(ruler, steps=replace(each_alone, batch=batch))
         if c := _fitting_at(every, last[last]):
@@ -383,7 +383,7 @@ def _off_the_line(steps: LoggedSteps, values: np.ndarray) -> np.ndarray:
 
 
 def _grows(rest: np.ndarray, steps: LoggedSteps) -> bool:
-    size = np.sqrt(steps.total(rest**2) / steps.batch.step_rows.numpy())
+    size = np.sqrt(steps.total(rest**2) / steps.batch.rows_per_step.numpy())
     third = max(1, steps.step_count // 3)
     last = np.median(size[-third:])
     if size[0] > GROWS * last or last < 1e-3:

@@ -14,7 +14,7 @@ from gradebook.core.errors import GradebookError
 from gradebook.engine.pipeline import CORRECT, run
 from gradebook.logs.judging.computation import Computation
 from gradebook.logs.judging.fit import Fit, Numbers, Ruler
-from gradebook.logs.judging.space import Runs
+from gradebook.logs.judging.space import EngineRuns
 from gradebook.logs.judging.suspects import OWN, ZERO, Candidate, Suspect
 from gradebook.logs.logged_steps import LoggedSteps
 
@@ -24,7 +24,7 @@ def compute(steps: LoggedSteps, candidate: Candidate) -> Numbers:
     correct one without a bug. NaN on steps that it cannot compute."""
     if isinstance(candidate, Computation):
         c = candidate
-        return Runs(steps, c.view, c.ended, c.clip).compute(c)
+        return EngineRuns(steps, c.view, c.ended, c.clip).compute(c)
     suspect = candidate
     engine = bug(suspect.bug).engine if suspect.bug else CORRECT
     engine = replace(engine, trained=lambda batch, score, counted, group: counted)

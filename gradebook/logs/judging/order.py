@@ -54,7 +54,7 @@ def order_of(ruler: Ruler, view: View = BY_PROMPT) -> Order:
 def _order_of_part(ruler: Ruler, view: View) -> Order:
     """The order in the prompts of some whole steps."""
     steps = ruler.steps
-    runs = space.Runs(steps, view)
+    runs = space.EngineRuns(steps, view)
     counts = (runs.counted & runs.credited).numpy() & np.isfinite(steps.advantage)
     if not counts.any():
         return Order(0, 0, 0)

@@ -48,7 +48,7 @@ SECONDS = (
 
 
 @dataclass(frozen=True, eq=False)
-class Runs:
+class EngineRuns:
     """The correct engine on whole steps, as computations of one view see them.
 
     Stages that computations share are remembered: what rows count in a view, and the
@@ -172,7 +172,9 @@ def viewed(steps: LoggedSteps, view: View) -> LoggedBatch:
     return replace(batch, **changes)
 
 
-def families(runs: Runs, eps: float | None = None) -> Iterator[Iterator[Computation]]:
+def families(
+    runs: EngineRuns, eps: float | None = None
+) -> Iterator[Iterator[Computation]]:
     """Every baseline over every scale, once and normalized again: the computations
     with each eps in each place, the usual one first; `eps` also takes part."""
     choices = dict.fromkeys((*EPS_PLACES, (eps or 0.0, "after")))
@@ -246,7 +248,7 @@ def _agreed(values: np.ndarray, spread: np.ndarray) -> float | None:
 
 
 def _shapes(
-    runs: Runs, baseline: Baseline, scale: Scale, lone: bool
+    runs: EngineRuns, baseline: Baseline, scale: Scale, lone: bool
 ) -> Iterator[Computation]:
     """A baseline over a scale with each value of the settings that they read, but for
     eps."""

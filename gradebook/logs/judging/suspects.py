@@ -208,7 +208,7 @@ def _with_tails(suspect: Suspect, steps: LoggedSteps) -> Iterator[Suspect]:
     advantages that trainers give the rows past the last full stride."""
     yield suspect
     stride = suspect.group_size or int(steps.groups.size.max())
-    over = steps.batch.step_rows % stride
+    over = steps.batch.rows_per_step % stride
     if not suspect.cuts_by_place or not over.any():
         return
     for tail in TAILS[1:]:
