@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from gradebook.core.errors import GradebookError, refuse, shown
 from gradebook.core.lazy_pandas import pd
-from gradebook.logs.read.files import Paths, Source, sources, to_frame
+from gradebook.logs.read.files import LogFile, Paths, sources, to_frame
 from gradebook.logs.recorder import (
     ARGUMENTS,
     FORMAT,
@@ -121,7 +121,7 @@ class Recording:
             yield step
 
 
-def _batches(source: Source) -> tuple[pa.Schema, list[Any], bool]:
+def _batches(source: LogFile) -> tuple[pa.Schema, list[Any], bool]:
     """A file's schema, its whole batches, mapped into memory, each with what
     the recorder says of it, and whether the file is cut off behind them. Raises
     GradebookError for compressed batches: a few bytes may unpack to gigabytes."""
@@ -229,14 +229,14 @@ class _Stream:
     rows: list[int]
     columns: tuple[str, ...]
 
-    def parts(self, source: Source) -> Iterator[dict[str, Any]]:
+    def parts(self, source: LogFile) -> Iterator[dict[str, Any]]:
         """A part for each step: of which process and step, and where its rows are."""
         process = self.facts.model_dump(include={*PROCESS}) | {"source": source}
         for number, (step, rows) in enumerate(zip(self.steps, self.rows)):
             yield process | step.model_dump() | {"batch": number, "rows": rows}
 
 
-def _stream(source: Source, problems: list[str]) -> _Stream | None:
+def _stream(source: LogFile, problems: list[str]) -> _Stream | None:
     """A file, or None if nothing of it can be read; adds what is wrong to the
     problems. Raises GradebookError for compressed batches."""
     name = Path(source.name).name
@@ -262,7 +262,7 @@ def _stream(source: Source, problems: list[str]) -> _Stream | None:
     return stream
 
 
-def _noted(files: Iterable[Source]) -> list[str]:
+def _noted(files: Iterable[LogFile]) -> list[str]:
     """The problems that recorders noted in the files' folders while they wrote."""
     problems: list[str] = []
     for folder in dict.fromkeys(source.path.parent for source in files if source.path):

@@ -21,7 +21,7 @@ from typing import Any
 from gradebook.core import PACKAGE
 from gradebook.core.errors import GradebookError
 from gradebook.logs.judging.verdict import Verdict
-from gradebook.logs.read.files import Source
+from gradebook.logs.read.files import LogFile
 
 MB = 2**20
 MEMORY = 2048 * MB
@@ -59,7 +59,7 @@ CANCELLED = "The check was cancelled"
 class Check:
     """A check that was asked for."""
 
-    def __init__(self, files: Sequence[Source], options: Mapping[str, Any]) -> None:
+    def __init__(self, files: Sequence[LogFile], options: Mapping[str, Any]) -> None:
         self.files, self.options = files, options
         self.progress = 0.0, 0
         """The share of the files that is read, and the steps that are judged."""
@@ -87,7 +87,7 @@ class Checks:
             if self._process is None and not self._is_closed:
                 self._process = _started()
 
-    def ask(self, files: Sequence[Source], options: Mapping[str, Any]) -> Check:
+    def ask(self, files: Sequence[LogFile], options: Mapping[str, Any]) -> Check:
         """Begins a check of these files, or puts it into the queue. Raises
         GradebookError if too many wait already."""
         check = Check(files, options)
@@ -193,8 +193,8 @@ class Lean(pickle.Pickler):
     """Pickles a verdict without the bytes of the files that it was made of."""
 
     def reducer_override(self, value: Any) -> Any:
-        if isinstance(value, Source) and value.data is not None:
-            return Source, (value.name, value.path, b"")
+        if isinstance(value, LogFile) and value.data is not None:
+            return LogFile, (value.name, value.path, b"")
         return NotImplemented
 
 
@@ -218,7 +218,7 @@ def serve() -> None:
     check_log([pasted("step,prompt,reward,advantage\n1,a,0,-1\n1,a,2,1\n")])
     idle, _ = _memory()
 
-    def answer(files: Sequence[Source], options: Mapping[str, Any]) -> tuple[str, Any]:
+    def answer(files: Sequence[LogFile], options: Mapping[str, Any]) -> tuple[str, Any]:
         def progress(*done: Any) -> None:
             tell("progress", done)
 

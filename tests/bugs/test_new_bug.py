@@ -224,7 +224,7 @@ from gradebook.cases.scenario import starts
 from gradebook.cases.state import start
 from gradebook.classroom.plan import plan
 from gradebook.logs.log import check_log
-from gradebook.logs.read.files import Source
+from gradebook.logs.read.files import LogFile
 from gradebook.output.csv_file import csv_file
 from gradebook.output.handout import handout
 from gradebook.output.pytest_file import pytest_file
@@ -240,7 +240,7 @@ def log(engine):
     columns = {name: frame[name].to_list() for name in frame}
     batch = gradebook.Batch(**columns, settings=gradebook.ESTIMATORS["grpo"])
     frame["advantage"] = gradebook.run(engine, batch).advantage.numpy()
-    return Source("log.csv", data=frame.to_csv(index=False).encode())
+    return LogFile("log.csv", data=frame.to_csv(index=False).encode())
 
 def told(name):
     case = gradebook.load(name)

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from logs.made import made
 
-from gradebook.logs.read.files import Source
+from gradebook.logs.read.files import LogFile
 
 
 def table(frame):
@@ -18,7 +18,7 @@ def table(frame):
 
 def of(text, name="log.csv"):
     data = text if isinstance(text, bytes) else text.encode()
-    return Source(name, data=data)
+    return LogFile(name, data=data)
 
 
 def bytes_of(kind, log=None):

@@ -5,44 +5,44 @@ import io
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from gradebook.logs.read.files import Source
+from gradebook.logs.read.files import LogFile
 from gradebook.logs.recorder import KEY, StepFacts, StreamFacts
 
 HEADER = b"step,prompt,reward,advantage\n"
 
 
-def wide_header(count: int = 10**6) -> Source:
+def wide_header(count: int = 10**6) -> LogFile:
     """CSV: two rows of a million empty cells."""
-    return Source("commas.csv", data=(b"," * count + b"\n") * 2)
+    return LogFile("commas.csv", data=(b"," * count + b"\n") * 2)
 
 
-def quoted_header(count: int = 10**6) -> Source:
+def quoted_header(count: int = 10**6) -> LogFile:
     """The same, behind a line end inside quotation marks."""
-    return Source("quoted.csv", data=(b'"a,\nb"' + b"," * count + b"\n") * 2)
+    return LogFile("quoted.csv", data=(b'"a,\nb"' + b"," * count + b"\n") * 2)
 
 
-def short_rows(count: int = 10**6) -> Source:
+def short_rows(count: int = 10**6) -> LogFile:
     """CSV: a million rows without their last cell."""
-    return Source("short.csv", data=HEADER + b"1,a,1,0\n" + b"1,a,1\n" * count)
+    return LogFile("short.csv", data=HEADER + b"1,a,1,0\n" + b"1,a,1\n" * count)
 
 
-def wrong_cells(count: int = 10**6) -> Source:
+def wrong_cells(count: int = 10**6) -> LogFile:
     """CSV: a million rows with a word for a reward."""
-    return Source("words.csv", data=HEADER + b"1,a,1,0\n" + b"1,a,x,0\n" * count)
+    return LogFile("words.csv", data=HEADER + b"1,a,1,0\n" + b"1,a,x,0\n" * count)
 
 
-def empty_lists(count: int = 10**6) -> Source:
+def empty_lists(count: int = 10**6) -> LogFile:
     """JSON: an array of a million empty lists."""
-    return Source("lists.json", data=b"[" + b"[]," * count + b"[]]")
+    return LogFile("lists.json", data=b"[" + b"[]," * count + b"[]]")
 
 
-def scalar_lines(count: int = 10**6) -> Source:
+def scalar_lines(count: int = 10**6) -> LogFile:
     """JSON Lines: an object, then a million lines of one digit."""
     first = b'{"step": 1, "prompt": "a", "reward": 1, "advantage": 0}\n'
-    return Source("scalars.jsonl", data=first + b"1\n" * count)
+    return LogFile("scalars.jsonl", data=first + b"1\n" * count)
 
 
-def repeated_string(count: int = 60_000, in_lists: bool = False) -> Source:
+def repeated_string(count: int = 60_000, in_lists: bool = False) -> LogFile:
     """Parquet: one string of 100 KB, which 60,000 rows name; a few kilobytes."""
     text = pa.DictionaryArray.from_arrays([0] * count, ["x" * 100_000])
     ends = pa.array(range(count + 1), pa.int32())
@@ -51,15 +51,15 @@ def repeated_string(count: int = 60_000, in_lists: bool = False) -> Source:
     table = pa.table({"prompt": prompt, "reward": numbers, "advantage": numbers})
     file = io.BytesIO()
     pq.write_table(table, file, compression="zstd", store_schema=False)
-    return Source("string.parquet", data=file.getvalue())
+    return LogFile("string.parquet", data=file.getvalue())
 
 
-def repeated_list(count: int = 60_000) -> Source:
+def repeated_list(count: int = 60_000) -> LogFile:
     """The same in a list on each row, as in a conversation."""
     return repeated_string(count, in_lists=True)
 
 
-def compressed_recording(count: int = 50_000_000) -> Source:
+def compressed_recording(count: int = 50_000_000) -> LogFile:
     """A recording whose buffers are compressed, which no recorder writes."""
     rows = pa.array([0.0]).take(pa.array([0] * 1000))
     column = pa.concat_arrays([rows] * (count // 1000))
@@ -73,4 +73,4 @@ def compressed_recording(count: int = 50_000_000) -> Source:
     with pa.ipc.new_stream(file, schema, options=options) as stream:
         batch = pa.RecordBatch.from_arrays([column] * 3, schema=schema)
         stream.write_batch(batch, custom_metadata={KEY: step})
-    return Source("rank0.arrows", data=file.getvalue())
+    return LogFile("rank0.arrows", data=file.getvalue())

@@ -12,7 +12,7 @@ from gradebook.core.errors import GradebookError
 from gradebook.logs import worker
 from gradebook.logs.explore import step_rows
 from gradebook.logs.log import check_log
-from gradebook.logs.read.files import Source
+from gradebook.logs.read.files import LogFile
 from gradebook.logs.read.rows import pasted
 from gradebook.logs.worker import TOO_BIG, TOO_LONG, Checks
 
@@ -70,7 +70,7 @@ def eats(monkeypatch, code, **limits):
     monkeypatch.setattr(worker, "COMMAND", (worker.sys.executable, "-c", program))
 
 
-HUNGRY = Source("hungry.csv", data=LOG.encode())
+HUNGRY = LogFile("hungry.csv", data=LOG.encode())
 
 
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs Linux's /proc")

@@ -8,7 +8,7 @@ import pytest
 from gradebook.cases.scenario import load
 from gradebook.core.errors import GradebookError
 from gradebook.logs.log import check_log
-from gradebook.logs.read.files import Source
+from gradebook.logs.read.files import LogFile
 from gradebook.logs.read.rows import pasted
 from gradebook.logs.worker import Checks
 from gradebook.ui.board.component import EDITING, OPEN, taken
@@ -228,7 +228,7 @@ def test_another_learners_edit_is_answered_while_a_check_keeps_the_worker_busy(
     log, other = tmp_path / "log.csv", visit("partial_groups").board
     os.mkfifo(log)
     with ThreadPoolExecutor(1) as thread:
-        asked = thread.submit(checks().ask, [Source(log.name, log)], {})
+        asked = thread.submit(checks().ask, [LogFile(log.name, log)], {})
         with log.open("w") as rest:  # when the worker has opened it for reading
             edit = {"n": 1, "do": "cell", "row": 0, "column": "reward", "value": "7"}
             message = {"epoch": other["epoch"], "edits": [edit]}

@@ -299,10 +299,10 @@ def test_an_upload_unpacks_to_at_most_so_many_bytes(monkeypatch, tmp_path):
     packed = gzip.compress(b"step,reward\n" + b"0,1\n" * (MB // 2))
     file = tmp_path / "run.csv.gz"
     file.write_bytes(packed)
-    assert len(files.Source(file.name, path=file).text()) > 2 * MB
-    small = files.Source(file.name, data=gzip.compress(b"step,reward\n"))
+    assert len(files.LogFile(file.name, path=file).text()) > 2 * MB
+    small = files.LogFile(file.name, data=gzip.compress(b"step,reward\n"))
     assert small.text() == b"step,reward\n"
-    upload = files.Source(file.name, data=packed)
+    upload = files.LogFile(file.name, data=packed)
     with pytest.raises(GradebookError, match="at most 1,048,576"):
         upload.text()
 

@@ -81,7 +81,7 @@ SHOWN, WIDE = 3, 40
 
 
 @dataclass(frozen=True)
-class Source:
+class LogFile:
     """A file by path, or an upload by name and bytes."""
 
     name: str
@@ -138,22 +138,22 @@ def _ending(name: str) -> str:
     return Path(path.stem).suffix if path.suffix in PACKED else path.suffix
 
 
-Paths = str | Path | Source | Iterable[str | Path | Source]
+Paths = str | Path | LogFile | Iterable[str | Path | LogFile]
 """A file, a directory or an upload, or several of them."""
 
 
-def each_path(paths: Paths) -> list[str | Path | Source]:
+def each_path(paths: Paths) -> list[str | Path | LogFile]:
     """The paths; one path, which is no list, as a list."""
-    return [paths] if isinstance(paths, str | Path | Source) else list(paths)
+    return [paths] if isinstance(paths, str | Path | LogFile) else list(paths)
 
 
-def sources(paths: Paths) -> list[Source]:
+def sources(paths: Paths) -> list[LogFile]:
     """Files and the logs inside directories, in natural order; [] for a directory
     without any. Raises GradebookError for a path that does not exist, and for a file or
     a folder in a directory that cannot be read."""
-    files: list[Source] = []
+    files: list[LogFile] = []
     for path in each_path(paths):
-        if isinstance(path, Source):
+        if isinstance(path, LogFile):
             files.append(path)
             continue
         try:
@@ -167,12 +167,12 @@ def sources(paths: Paths) -> list[Source]:
     return files
 
 
-def _sources_at(path: str | Path) -> list[Source]:
+def _sources_at(path: str | Path) -> list[LogFile]:
     place = Path(path)
     if place.is_dir():
-        return [Source(str(inside), inside) for inside in _inside(place)]
+        return [LogFile(str(inside), inside) for inside in _inside(place)]
     if place.is_file():
-        return [Source(str(path), place)]
+        return [LogFile(str(path), place)]
     raise GradebookError(file=str(path), expected="a file or a directory", found="none")
 
 
@@ -222,7 +222,7 @@ def natural(name: str) -> list[str | int]:
     return parts
 
 
-def read_rows(source: Source, choose: Choose) -> tuple[pd.DataFrame, Broken]:
+def read_rows(source: LogFile, choose: Choose) -> tuple[pd.DataFrame, Broken]:
     """The columns of a file that `choose` takes, and the errors of lines that cannot
     be read; their rows are empty. Raises GradebookError for a file without any row."""
     if source.kind == "recording":
@@ -285,7 +285,7 @@ def _first(frame: pd.DataFrame) -> dict[str, tuple[str, ...]]:
     }
 
 
-def _csv(source: Source, choose: Choose) -> tuple[pd.DataFrame, Broken]:
+def _csv(source: LogFile, choose: Choose) -> tuple[pd.DataFrame, Broken]:
     import pyarrow as pa
     import pyarrow.csv as arrow
 
@@ -362,7 +362,7 @@ def _lines(data: bytes, rows: int) -> np.ndarray:
     return np.searchsorted(ends, starts) + 1 if whole else np.arange(1, rows + 1)
 
 
-def _json(source: Source, choose: Choose) -> tuple[pd.DataFrame, Broken]:
+def _json(source: LogFile, choose: Choose) -> tuple[pd.DataFrame, Broken]:
     """JSON Lines, an array of objects, a table of `columns` and `data`, as W&B's, or
     the history in a trainer's state."""
     lines = _json_lines(source.text())
@@ -457,7 +457,7 @@ class Unread(str):
     __repr__ = str.__str__
 
 
-def _parquet(source: Source, choose: Choose) -> tuple[pd.DataFrame, Broken]:
+def _parquet(source: LogFile, choose: Choose) -> tuple[pd.DataFrame, Broken]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 

@@ -17,7 +17,7 @@ from gradebook.logs.read.curves import Curves, as_curves, curves_of
 from gradebook.logs.read.files import (
     LOGS,
     LOOK,
-    Source,
+    LogFile,
     names_step,
     read_rows,
     sources,
@@ -65,7 +65,7 @@ class Log:
                    if no step can be judged
     """
 
-    sources: Sequence[Source]
+    sources: Sequence[LogFile]
     columns: Columns
     types: Mapping[str, str]
     recording: Recording | None = None
@@ -121,15 +121,15 @@ class Log:
         self.table = table.iloc[order].reset_index(drop=True)
 
 
-def pasted(text: str) -> Source:
+def pasted(text: str) -> LogFile:
     """Text copied from a spreadsheet, a CSV file or JSON Lines, as a source."""
     text = text.strip("\ufeff\r\n ")
     ending = "jsonl" if text.startswith("{") else "csv"
-    return Source(f"pasted.{ending}", data=text.encode("utf-8", errors="replace"))
+    return LogFile(f"pasted.{ending}", data=text.encode("utf-8", errors="replace"))
 
 
 def read_files(
-    paths: Iterable[str | Path | Source],
+    paths: Iterable[str | Path | LogFile],
     columns: Mapping[str, str] | None = None,
     progress: Progress = lambda share: None,
     avoid: Avoid = frozenset(),
@@ -172,7 +172,7 @@ def read_files(
     return log
 
 
-def _recorded(files: Sequence[Source]) -> Recording | None:
+def _recorded(files: Sequence[LogFile]) -> Recording | None:
     """What a recorder wrote, if the files are its own."""
     if all(source.kind != "recording" for source in files):
         return None
@@ -199,7 +199,7 @@ class _FilesRead:
     tables: list[pd.DataFrame] = field(default_factory=list)
     errors: list[GradebookError] = field(default_factory=list)
 
-    def add(self, source: Source, number: int | None) -> None:
+    def add(self, source: LogFile, number: int | None) -> None:
         """Reads one file more. If its rows name no step, the file is one: that of its
         name, or of its folder's, or `number`; None leaves the rows in step 0."""
         chosen = self.chosen
@@ -307,7 +307,7 @@ def _kind_in(column: pd.Series) -> str:
 def read_recording(
     recording: Recording,
     columns: Mapping[str, str] | None = None,
-    files: Sequence[Source] = (),
+    files: Sequence[LogFile] = (),
 ) -> Log:
     """A recording, or a part of one, as a log."""
     names = recording.columns

@@ -15,7 +15,7 @@ from gradebook.core.vocabulary import NAMED
 from gradebook.logs.explore import StepRows, step_rows
 from gradebook.logs.judging.verdict import Verdict
 from gradebook.logs.log import options_of
-from gradebook.logs.read.files import Source, natural
+from gradebook.logs.read.files import LogFile, natural
 from gradebook.logs.read.log_columns import NAMES, First
 from gradebook.logs.read.rows import pasted
 from gradebook.trainers.releases import measured
@@ -177,7 +177,7 @@ KEPT: dict[str, Any] = {"on_change": again, "persist_state": "session"}
 
 def _example(file: str) -> None:
     title, _, weights = EXAMPLES[file]
-    source = Source(file, FOLDER / file)
+    source = LogFile(file, FOLDER / file)
     keys.CHECKING.put(Checking(lambda: [source], f"the example “{title}”", weights))
 
 
@@ -186,7 +186,7 @@ def _dropped() -> None:
     if not files:
         return keys.CHECKING.drop()
     more = f" and {len(files) - 1} more" if len(files) > 1 else ""
-    sources = [Source(file.name, data=file.getvalue()) for file in files]
+    sources = [LogFile(file.name, data=file.getvalue()) for file in files]
     keys.CHECKING.put(Checking(lambda: sources, files[0].name + more))
 
 
@@ -204,7 +204,7 @@ class Checking:
     was found, or why there is no verdict; and the steps that were opened, by label.
     `files` may raise GradebookError."""
 
-    files: Callable[[], Sequence[Source]]
+    files: Callable[[], Sequence[LogFile]]
     title: str
     weights: str = ""
     verdict: Verdict | None = None

@@ -11,7 +11,7 @@ import gradebook
 from gradebook.__main__ import main
 from gradebook.core.errors import GradebookError
 from gradebook.logs.log import check_log
-from gradebook.logs.read.files import Source
+from gradebook.logs.read.files import LogFile
 from gradebook.logs.recording import recording
 
 GRPO = {"scale": "group", "eps": 1e-4}
@@ -140,7 +140,7 @@ def test_uploads_and_files_are_read_like_the_folder(tmp_path):
     record(tmp_path, range(3))
     direct = check_log([tmp_path])
     (path,) = tmp_path.glob("*.arrows")
-    upload = Source(path.name, data=path.read_bytes())
+    upload = LogFile(path.name, data=path.read_bytes())
     for given in ([path], [upload]):
         verdict = check_log(given)
         assert verdict.sentence == direct.sentence
