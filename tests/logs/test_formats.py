@@ -4,11 +4,12 @@ apart from rows. formats/ has small files with exactly the writers' fields."""
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from gradebook.core.errors import GradebookError
 from gradebook.logs.log import check_log
-from gradebook.logs.read.curves import as_curves
+from gradebook.logs.read.curves import as_curves, curves_of
 from gradebook.logs.read.files import step_in
 from gradebook.logs.read.formats import FORMATS
 from gradebook.logs.read.rows import pasted, read_files
@@ -130,13 +131,58 @@ def test_curves_are_no_rows_and_give_the_facts_that_they_hold(folder, trainer, t
     assert "To check the advantages" in verdict.sentence
 
 
-def test_a_largest_advantage_with_two_explanations_gives_no_fact(tmp_path):
-    """1.5 is 3/√4, and 1 less the mean of 1 -1 -1 -1."""
-    (file,) = (FOLDER / "curves" / "verl-file-logger").rglob("*.jsonl")
-    lines = file.read_text("utf-8").replace("2.474866867065429", "1.5")
-    (tmp_path / file.name).write_text(lines.replace("1.6201", "1.4"), "utf-8")
-    curves = check_log([tmp_path]).log.curves
-    assert (curves.trainer, [*curves.tell]) == ("verl", [])
+def largest_advantage(*values, **others):
+    """What curves with these largest advantages, one a step, tell."""
+    keys = {"critic/advantages/max": values, "actor/grad_norm": [0.2] * len(values)}
+    more = {name: [value] * len(values) for name, value in others.items()}
+    return curves_of(pd.DataFrame(keys | more)).tell
+
+
+ONE_OF_4 = "3/√4: one success in a group of 4, over a deviation with ddof 1"
+
+
+def test_a_largest_advantage_with_two_explanations_gives_both():
+    """One success in 4: 0.75 / √(4 * 0.1875 / 3) = 0.75 / 0.5. Four in 13: √(9/4)."""
+    (told,) = largest_advantage(1.5, 1.4)
+    largest = "The largest critic/advantages/max is 1.5"
+    assert told.startswith(f"{largest}, which is {ONE_OF_4}; or ")
+    share = "4 successes in a group of 13 or the same share of a larger one"
+    assert f"√(9/4): {share}, over a deviation with ddof 0" in told
+    # Of 1 -1 -1 -1 the mean is -0.5.
+    assert "Rewards of 1 and −1 that no deviation divides can give it, too." in told
+
+
+def test_a_known_group_size_leaves_one_explanation():
+    (of_4,) = largest_advantage(1.5, 1.4, group_size=4)
+    assert ONE_OF_4 in of_4 and "ddof 0" not in of_4
+    (of_26,) = largest_advantage(1.5, 1.4, **{"rollout/n": 26})
+    assert "8 successes in a group of 26, over a deviation with ddof 0" in of_26
+    assert "ddof 1" not in of_26
+
+
+def test_a_share_of_successes_gives_no_group_size_with_ddof_0():
+    """One success in 4, ddof 0: 0.75 / √0.1875 = √3, and so has 2 in 8."""
+    (told,) = largest_advantage(1.7320508, 0.5)
+    assert "√3: one success in a group of 4 or the same share of a larger one" in told
+
+
+@pytest.mark.parametrize(
+    "largest",
+    [
+        0.75,  # undivided, one success of rewards 0 and 1 in 4; or 10 of 16 with ddof 1
+        2.475,  # three decimals may be anything
+        0.0,
+        2.1,  # the square is 4.41, and no group has it
+    ],
+)
+def test_a_largest_advantage_that_groups_do_not_explain_gives_no_fact(largest):
+    assert not largest_advantage(largest, 0.1)
+
+
+def test_rounded_numbers_are_explained_within_their_digits():
+    """7/√8 is 2.474874; 2.4749 is further off than a float."""
+    (told,) = largest_advantage(2.4749, 1.62)
+    assert "7/√8: one success in a group of 8" in told
 
 
 def test_rows_with_a_loss_are_no_curves():
