@@ -41,7 +41,7 @@ class _Parser(argparse.ArgumentParser):
 def parser() -> argparse.ArgumentParser:
     top = _Parser(prog="gradebook", allow_abbrev=False)
     commands = top.add_subparsers(dest="command", parser_class=_Parser)
-    settings = {"metavar": "NAME=VALUE,...", "default": ""}
+    settings = {"metavar": "NAME=VALUE,...", "action": "append", "default": []}
 
     def command(name: str, what: str) -> Callable[..., argparse.Action]:
         return commands.add_parser(name, help=what, allow_abbrev=False).add_argument
@@ -135,7 +135,10 @@ def start_app(options: Sequence[str] = ()) -> NoReturn:
 def _check(options: argparse.Namespace) -> int:
     terminal = sys.stderr.isatty()
     typed = options_of(
-        options.column, options.declared, options.weights, options.group_size
+        options.column,
+        ",".join(options.declared),
+        options.weights,
+        options.group_size,
     )
     try:
         verdict = check_log(
@@ -202,7 +205,7 @@ def _probe_of_function(options: argparse.Namespace) -> "dict[str, Probe]":
     """The function's name -> its probe."""
     from gradebook.trainers.probe import probe
 
-    declared = pairs(options.declared.split(","), "declared")
+    declared = pairs(",".join(options.declared).split(","), "declared")
     names = tuple(options.rewards.split(",")) if options.rewards else ()
     function = _named_function(options.function)
     result = probe(function, declared, rewards=names, lengths=options.lengths)

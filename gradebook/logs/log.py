@@ -191,13 +191,15 @@ def options_of(
 
 def pairs(parts: Iterable[str], key: str) -> dict[str, str]:
     """The parts, "name = value" each. Raises GradebookError with `key` for another
-    one."""
-    named = {}
+    one, and for a name that is given two values."""
+    named: dict[str, str] = {}
     for part in filter(str.strip, parts):
         name, mark, value = (text.strip() for text in part.partition("="))
         if not name or not mark:
             raise refuse("name = value", part, key)
-        named[name] = value
+        if named.setdefault(name, value) != value:
+            both = f"{name}={named[name]} and {name}={value}"
+            raise refuse(f"one value of {name}", both, key)
     return named
 
 

@@ -91,10 +91,21 @@ def test_options_are_read_as_typed():
     assert not any(options_of((), "", "", "").values())
     with pytest.raises(GradebookError, match="'declared': expected name = value"):
         options_of((), "grpo", "", "")
+    with pytest.raises(GradebookError, match="one value of ddof.*ddof=0 and ddof=1"):
+        options_of((), "ddof=0,ddof=1", "", "")
     with pytest.raises(GradebookError, match="weights.*below 1e300"):
         options_of((), "", "1,-1e301", "")  # their sums and squares are infinite
     with pytest.raises(GradebookError, match="'column': expected name = value"):
         options_of(("reward",), "", "", "")
+
+
+def test_declarations_are_joined_and_may_not_contradict_each_other(run):
+    once = run("check", str(TRL), "--declared", "estimator=dr_grpo,ddof=0")
+    apart = ["--declared", "estimator=dr_grpo", "--declared", "ddof=0"]
+    assert run("check", str(TRL), *apart) == once
+    assert "estimator=dr_grpo" in once[1] and "ddof=0" in once[1]
+    code, _, err = run("check", str(TRL), *apart, "--declared", "ddof=1")
+    assert code == 2 and "one value of ddof" in err
 
 
 def test_columns_weights_and_group_size_can_be_said(run, tmp_path):
