@@ -70,13 +70,14 @@ PLAIN = Inputs()
 class Answer:
     """What a function gave for a batch: advantages, or none and what went wrong, with
     what it gave instead in a word: text, NaN or infinity. `lengths` are those that it
-    was given, if any."""
+    was given, if any. `is_last`: its process was lost, and it is not called again."""
 
     rewards: Rewards
     advantages: list[list[float]]
     trouble: str = ""
     gave: str = ""
     lengths: Lengths | None = None
+    is_last: bool = False
 
     @property
     def is_whole(self) -> bool:
@@ -167,7 +168,7 @@ def apart(
     def call(rewards: Rewards, lengths: Lengths | None = None) -> Answer:
         nonlocal lost
         if lost:
-            return Answer(rewards, [], f"not called: {lost}")
+            return Answer(rewards, [], f"not called: {lost}", is_last=True)
         try:
             return pool.submit(answer_of, function, rewards, lengths, inputs).result(
                 A_CALL
@@ -177,7 +178,7 @@ def apart(
         except BrokenProcessPool:
             trouble = "ended its process"
         lost = f"an earlier call {trouble}"
-        return Answer(rewards, [], trouble)
+        return Answer(rewards, [], trouble, is_last=True)
 
     try:
         try:

@@ -66,6 +66,8 @@ class Probe:
     laws        law -> holds, broken, refused, by convention, not measured
     bugs, shown  bug, or broken law -> the smallest batch that shows it
     troubles    batch -> what went wrong there
+    lost        the batches on which the function gave nothing because its process was
+                lost: where that happened, and all later ones
     """
 
     convention: Mapping[str, str]
@@ -78,6 +80,7 @@ class Probe:
     troubles: Mapping[str, str]
     notes: tuple[str, ...] = ()
     left_over: str = ""
+    lost: tuple[str, ...] = ()
 
     @property
     def exit_code(self) -> int:
@@ -93,6 +96,9 @@ class Probe:
 
     def __str__(self) -> str:
         lines = [f"Computes {self.computes or 'none of the known computations'}."]
+        for name in self.lost[:1]:
+            what = f"On {name}: {self.troubles[name]}"
+            lines.append(f"{what}. The function was not called again.")
         lines += [self.left_over] if self.left_over else []
         for name, value in self.convention.items():
             lines += [f"  {name.replace('_', ' ')}: {value}"] if value else []
@@ -108,7 +114,8 @@ class Probe:
         for name, shown in self.bugs.items():
             lines.append(f"{bug(name).title} gives these numbers: {shown.sentence}")
             lines.append(f"  Beside both engines, in `gradebook app`: /{shown.link}")
-        lines += [f"On {name}: {what}" for name, what in self.troubles.items()]
+        told = {n: what for n, what in self.troubles.items() if n not in self.lost}
+        lines += [f"On {name}: {what}" for name, what in told.items()]
         return "\n".join([*lines, *self.notes])
 
     def _repr_html_(self) -> str:
@@ -173,6 +180,7 @@ def examine(
         shown=shown,
         troubles={n: a.trouble for n, a in zip(batches, answers) if a.trouble},
         left_over=recognized.left_over,
+        lost=tuple(n for n, a in zip(batches, answers) if a.is_last),
     )
 
 

@@ -113,6 +113,7 @@ def examine(
         troubles=troubles,
         notes=(ALONE,),
         left_over=_left_over(steps) if steps and not first else "",
+        lost=tuple(name for name, a in answers.items() if a.is_last),
     )
 
 

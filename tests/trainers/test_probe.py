@@ -182,6 +182,11 @@ def test_a_function_is_not_called_again_if_its_process_sleeps_ends_or_starts_slo
     assert what in judged.troubles["equal groups"]
     assert "not called" in judged.troubles["0/1 rewards"]
     assert not judged.computes and not judged.notes
+    first, second, *others = str(judged).splitlines()
+    assert first == "Computes none of the known computations."
+    assert second.startswith("On equal groups: ") and what in second
+    assert second.endswith("The function was not called again.")
+    assert not any("not called" in line for line in others)
 
 
 def test_a_function_that_forks_and_prints_can_be_probed(capfd):
