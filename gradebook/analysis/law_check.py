@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import torch
 
 from gradebook.analysis import laws
-from gradebook.analysis.laws import GRADIENT, LAWS, TOKENS, Change, Step, Values
+from gradebook.analysis.laws import GRADIENT, LAWS, TOKENS, FollowUp, Step, Values
 from gradebook.core.batch import Batch
 from gradebook.core.columns import COLUMNS
 from gradebook.core.errors import GradebookError, choice, refuse
@@ -29,12 +29,12 @@ from gradebook.engine.pipeline import CORRECT, Engine, run
 HOLDS, BROKEN, REFUSED = "holds", "broken", "refused"
 BY_CONVENTION, NOT_MEASURED = "by convention", "not measured"
 PADDED = ("padding", "padding_tokens", "moved_tokens", "inserted_text")
-"""The laws whose changes make the batch wider."""
+"""The laws whose follow-ups make the batch wider."""
 
 
 class Outcome(NamedTuple):
     """A law's answer on a step: HOLDS, BROKEN, REFUSED, BY_CONVENTION or NOT_MEASURED,
-    and why. If it is broken: the change that shows it, the row (the first row of a
+    and why. If it is broken: the follow-up that shows it, the row (the first row of a
     sum), the expected value and the actual one."""
 
     answer: str
@@ -42,7 +42,7 @@ class Outcome(NamedTuple):
     row: int = -1
     due: float = 0.0
     value: float = 0.0
-    change: Change | None = None
+    follow_up: FollowUp | None = None
 
 
 def paragraphs(name: str) -> list[str]:
@@ -123,8 +123,8 @@ def judge(
     allowed: Callable[[Step], Sequence[float]],
     by_design: str = "",
 ) -> Outcome:
-    """Whether a trainer keeps the law on training steps; if several changes break it,
-    the largest violation.
+    """Whether a trainer keeps the law on training steps; if several follow-ups break
+    it, the largest violation.
 
     values     the trainer: a number (or a list of numbers) a row, by step
                and settings; a GradebookError is a refusal
@@ -144,9 +144,9 @@ def judge(
             return []
 
     ways = 0
-    violations: list[tuple[float, Change, int, float, float]] = []
-    for change, lines in laws.tried(LAWS[name], safe, steps, settings):
-        noise = dict(zip(laws.due_of(change.step), allowed(change.step)))
+    violations: list[tuple[float, FollowUp, int, float, float]] = []
+    for follow_up, lines in laws.tried(LAWS[name], safe, steps, settings):
+        noise = dict(zip(laws.due_of(follow_up.step), allowed(follow_up.step)))
         certain = [  # NaN is no rounding
             (row, due, value, size)
             for row, due, value, size in lines
@@ -156,13 +156,13 @@ def judge(
         for row, due, value, size in certain:
             distance = abs(due - value)
             distance = math.inf if math.isnan(distance) else distance
-            slack = _rounding(change, row, size, noise)
-            if not _is_kept(change, due, value, slack):
-                violations.append((distance, change, row, due, value))
+            slack = _rounding(follow_up, row, size, noise)
+            if not _is_kept(follow_up, due, value, slack):
+                violations.append((distance, follow_up, row, due, value))
     if violations:
-        _, change, row, due, value = max(violations, key=itemgetter(0))
-        sentence = _told(change, row, due, value, kind_of(name))
-        return Outcome(BROKEN, sentence, row, due, value, change)
+        _, follow_up, row, due, value = max(violations, key=itemgetter(0))
+        sentence = _told(follow_up, row, due, value, kind_of(name))
+        return Outcome(BROKEN, sentence, row, due, value, follow_up)
     if ways:
         return Outcome(HOLDS, f"Tried in {counted(ways, 'way')}.")
     if refusals:
@@ -170,23 +170,23 @@ def judge(
     return Outcome(NOT_MEASURED, paragraphs(name)[-1])
 
 
-def _is_kept(change: Change, due: float, value: float, slack: float) -> bool:
-    if change.falls:
+def _is_kept(follow_up: FollowUp, due: float, value: float, slack: float) -> bool:
+    if follow_up.falls:
         return value < due - EXACT
-    if change.rises and value > due:
+    if follow_up.rises and value > due:
         return True
     return same(due, value) or abs(due - value) <= slack
 
 
 def _rounding(
-    change: Change, row: int, size: float, noise: Mapping[int, float]
+    follow_up: FollowUp, row: int, size: float, noise: Mapping[int, float]
 ) -> float:
-    """How far rounding alone may move what a change compares: the value of a row, of
+    """How far rounding alone may move what a follow-up compares: the value of a row, of
     this size, or the sum of a prompt. `noise` is how far rounding may move each row's
     value."""
-    if change.total:  # a sum moves as far as its terms together, and as is printed
-        return sum(noise[row] for row in change.due) + size * SHOWS
-    return noise[row] + size * change.slack
+    if follow_up.total:  # a sum moves as far as its terms together, and as is printed
+        return sum(noise[row] for row in follow_up.due) + size * SHOWS
+    return noise[row] + size * follow_up.slack
 
 
 NAMED = {
@@ -204,19 +204,19 @@ def kind_of(name: str) -> str:
     return "token_advantage" if LAWS[name] in TOKENS else "advantage"
 
 
-def _told(change: Change, row: int, due: float, value: float, kind: str) -> str:
+def _told(follow_up: FollowUp, row: int, due: float, value: float, kind: str) -> str:
     expected, actual = pair(due, value, 5 if kind == "gradient" else 3)
     what = f"the {NAMED[kind]} of row {row}"
     sentence = f"{what} is {actual}, and must be {expected}"
-    if change.total:
+    if follow_up.total:
         sentence = f"the advantages of row {row}'s prompt add up to {actual}"
-    elif change.rises:
+    elif follow_up.rises:
         sentence = f"{what} is {actual}, and a row with a lower reward has {expected}"
-    elif change.due[row] is None and change.times == 1:
+    elif follow_up.due[row] is None and follow_up.times == 1:
         sentence = f"{what} changes from {expected} to {actual}"
-        sentence += ", and must fall" if change.falls else ""
-    if change.what:
-        sentence = f"When {change.what}, {sentence}"
+        sentence += ", and must fall" if follow_up.falls else ""
+    if follow_up.what:
+        sentence = f"When {follow_up.what}, {sentence}"
     return sentence[0].upper() + sentence[1:] + "."
 
 

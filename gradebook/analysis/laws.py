@@ -1,9 +1,10 @@
 """The laws: what holds of a trainer without a bug.
 
-A law takes one training step and the settings, and yields changes: the changed
-step, and the values that its rows must have then. It calls no trainer, so one law
-judges an engine on a page, a probed function, and a trainer in an exported pytest
-file, which holds the source of these functions: they import nothing of Gradebook.
+A law takes one training step and the settings, and yields follow-ups (the word of
+metamorphic testing): a changed step, and the values that its rows must have then. It
+calls no trainer, so one law judges an engine on a page, a probed function, and a
+trainer in an exported pytest file, which holds the source of these functions: they
+import nothing of Gradebook.
 
 A step is a list of rows, each a plain dict. The laws read `row` (the row's
 number), `prompt`, `rollout`, `reward`, `credited` (the row may earn an
@@ -29,7 +30,7 @@ Values: TypeAlias = Callable[[Step, Settings], list]
 
 
 @dataclass(frozen=True)
-class Change:
+class FollowUp:
     """A changed training step, and what its rows must have.
 
     what      the change in words, '' for the step as it is
@@ -59,8 +60,8 @@ class Change:
     base_settings: Mapping = field(default_factory=dict)
 
 
-Changes: TypeAlias = Iterator[Change]
-Law: TypeAlias = Callable[[Step, Settings], Changes]
+FollowUps: TypeAlias = Iterator[FollowUp]
+Law: TypeAlias = Callable[[Step, Settings], FollowUps]
 
 
 def sampled(items: list, most: int = 16) -> list:
@@ -107,7 +108,7 @@ def with_mean(groups: list, settings: Settings) -> list:
 # The laws of a group-relative advantage
 
 
-def order(step: Step, settings: Settings) -> Changes:
+def order(step: Step, settings: Settings) -> FollowUps:
     """The order of the rows must not change an advantage.
 
     It needs two rollouts.
@@ -118,10 +119,10 @@ def order(step: Step, settings: Settings) -> Changes:
         ("every second row comes first", rollouts[1::2] + rollouts[::2]),
     ):
         if len(rollouts) > 1:
-            yield Change(what, sum(mixed, []), due_of(step))
+            yield FollowUp(what, sum(mixed, []), due_of(step))
 
 
-def other_prompts(step: Step, settings: Settings) -> Changes:
+def other_prompts(step: Step, settings: Settings) -> FollowUps:
     """A change of a row's reward must not change an advantage of another prompt.
 
     It needs two prompts, and settings that compare only rows of one prompt.
@@ -133,10 +134,10 @@ def other_prompts(step: Step, settings: Settings) -> Changes:
         for new in (0.0, old + 1, lowest - 1):
             if still and new != old:
                 what = f"the reward of row {row['row']} changes from {old:g} to {new:g}"
-                yield Change(what, with_rewards(step, {row["row"]: new}), still)
+                yield FollowUp(what, with_rewards(step, {row["row"]: new}), still)
 
 
-def shift(step: Step, settings: Settings) -> Changes:
+def shift(step: Step, settings: Settings) -> FollowUps:
     """The same number added to all rewards of a prompt must not change an advantage.
 
     It needs a baseline from the prompt's own rows (a lone row has none if
@@ -147,10 +148,10 @@ def shift(step: Step, settings: Settings) -> Changes:
         for by in (1.0, far):
             what = f"{listed([*due_of(rows)])} gain {by:g} each"
             new = {row["row"]: row["reward"] + by for row in rows}
-            yield Change(what, with_rewards(step, new), due_of(rows))
+            yield FollowUp(what, with_rewards(step, new), due_of(rows))
 
 
-def scale(step: Step, settings: Settings) -> Changes:
+def scale(step: Step, settings: Settings) -> FollowUps:
     """Multiplying the rewards of a prompt by 10 must not change its advantages if its
     deviation divides them, and must multiply them by 10 if nothing divides them.
 
@@ -168,10 +169,10 @@ def scale(step: Step, settings: Settings) -> Changes:
             new = {row["row"]: row["reward"] * 10 for row in rows}
             what = f"the rewards of {listed([*new])} grow tenfold"
             tenfold, times = with_rewards(step, new), 1.0 if divided else 10.0
-            yield Change(what, tenfold, due_of(rows), times, slack)
+            yield FollowUp(what, tenfold, due_of(rows), times, slack)
 
 
-def zero_sum(step: Step, settings: Settings) -> Changes:
+def zero_sum(step: Step, settings: Settings) -> FollowUps:
     """The advantages of a prompt must add up to 0, each rollout counted once.
 
     It needs a prompt with two rows that count.
@@ -179,10 +180,10 @@ def zero_sum(step: Step, settings: Settings) -> Changes:
     for rows in with_mean(grouped(step, "prompt"), settings):
         counted = [row for row in rows if row["counted"]]
         if len(counted) > 1 and all(row["valued"] for row in counted):
-            yield Change("", step, due_of(counted), total=True)
+            yield FollowUp("", step, due_of(counted), total=True)
 
 
-def flat(step: Step, settings: Settings) -> Changes:
+def flat(step: Step, settings: Settings) -> FollowUps:
     """If a prompt's rewards that count are all equal, its advantages must be 0.
 
     It needs a prompt whose rows are compared with their mean.
@@ -192,15 +193,15 @@ def flat(step: Step, settings: Settings) -> Changes:
         zeros = due_of([row for row in earning if row["valued"]], 0.0)
         rewards = [row["reward"] for row in earning]
         if min(rewards) == max(rewards):
-            yield Change("", step, zeros)
+            yield FollowUp("", step, zeros)
             continue
         for reward in (rewards[0], 100.1):
             new = due_of(earning, reward)
             what = f"the rewards of {listed([*new])} are all {reward:g}"
-            yield Change(what, with_rewards(step, new), zeros)
+            yield FollowUp(what, with_rewards(step, new), zeros)
 
 
-def lost_row(step: Step, settings: Settings) -> Changes:
+def lost_row(step: Step, settings: Settings) -> FollowUps:
     """Removing a row must not change an advantage of another prompt.
 
     It needs two prompts, and settings that compare only rows of one prompt.
@@ -209,10 +210,10 @@ def lost_row(step: Step, settings: Settings) -> Changes:
         still = due_of([other for other in step if other["prompt"] != row["prompt"]])
         if still:
             rest = [other for other in step if other is not row]
-            yield Change(f"row {row['row']} is removed", rest, still)
+            yield FollowUp(f"row {row['row']} is removed", rest, still)
 
 
-def missing(step: Step, settings: Settings) -> Changes:
+def missing(step: Step, settings: Settings) -> FollowUps:
     """A missing reward is not a 0: a row without credit must get advantage 0, and the
     other rows what they get without it.
 
@@ -222,15 +223,15 @@ def missing(step: Step, settings: Settings) -> Changes:
     denied = [row for row in step if not row["credited"]]
     zeros = due_of([row for row in denied if row["valued"]], 0.0)
     if zeros:
-        yield Change("", step, zeros)
+        yield FollowUp("", step, zeros)
     rest = [row for row in step if row["credited"]]
     if rest and denied and settings["min_group_size"] == 1:
         leave = "leaves" if len(denied) == 1 else "leave"
         what = f"{listed([*due_of(denied)])} {leave} the batch"
-        yield Change(what, rest, due_of(rest))
+        yield FollowUp(what, rest, due_of(rest))
 
 
-def rising(step: Step, settings: Settings) -> Changes:
+def rising(step: Step, settings: Settings) -> FollowUps:
     """A higher reward must not have a lower advantage within a prompt.
 
     It needs a prompt with different rewards, of rows that count and earn one.
@@ -239,23 +240,23 @@ def rising(step: Step, settings: Settings) -> Changes:
         counted = [r for r in rows if r["counted"] and r["credited"] and r["valued"]]
         rewards = {row["row"]: row["reward"] for row in counted}
         if len({*rewards.values()}) > 1:
-            yield Change("", step, rewards, rises=True)
+            yield FollowUp("", step, rewards, rises=True)
 
 
 # Laws of tokens, labels and the loss, for the bugs that need one
 
 
-def padding(step: Step, settings: Settings) -> Changes:
+def padding(step: Step, settings: Settings) -> FollowUps:
     """One more column of padding must not change an advantage.
 
     It needs a row.
     """
     wider = [widened(row, len(row["mask"]), 1, {}) for row in step]
     if step:
-        yield Change("the batch has one more column of padding", wider, due_of(step))
+        yield FollowUp("the batch has one more column of padding", wider, due_of(step))
 
 
-def labels(step: Step, settings: Settings) -> Changes:
+def labels(step: Step, settings: Settings) -> FollowUps:
     """Other ranks, and other texts of prompts, must not change an advantage.
 
     It needs a row.
@@ -268,10 +269,10 @@ def labels(step: Step, settings: Settings) -> Changes:
     ):
         if step:
             new = [{**row, column: place * apart} for place, row in enumerate(step)]
-            yield Change(what, new, due_of(step))
+            yield FollowUp(what, new, due_of(step))
 
 
-def flat_gradient(step: Step, settings: Settings) -> Changes:
+def flat_gradient(step: Step, settings: Settings) -> FollowUps:
     """A group whose rewards are all equal must have gradient 0 at every token.
 
     It needs log-probabilities, beta above 0, and such a group.
@@ -284,10 +285,10 @@ def flat_gradient(step: Step, settings: Settings) -> Changes:
         if len({row["reward"] for row in rows if row["counted"]}) == 1:
             trained = [row for row in rows if any(row["mask"])]
             zeros = {row["row"]: [0.0] * len(row["mask"]) for row in trained}
-            yield Change("", step, zeros)
+            yield FollowUp("", step, zeros)
 
 
-def micro_batch(step: Step, settings: Settings) -> Changes:
+def micro_batch(step: Step, settings: Settings) -> FollowUps:
     """Cutting a step into micro-batches must not change a token's gradient.
 
     It needs log-probabilities and two rows.
@@ -295,7 +296,7 @@ def micro_batch(step: Step, settings: Settings) -> Changes:
     for size in sorted({1, 2, len(step)}):
         if len(step) > 1 and "logp" in step[0]:
             what, new = f"a micro-batch has {size} rows", {"micro_batch": size}
-            yield Change(what, step, due_of(step), settings=new)
+            yield FollowUp(what, step, due_of(step), settings=new)
 
 
 # Laws of tokens: what is owed to a token, and the gradient at a token
@@ -319,7 +320,7 @@ def widened(row: dict, at: int, count: int, fillers: Mapping) -> dict:
     return with_tokens(row, wider)
 
 
-def padding_tokens(step: Step, settings: Settings) -> Changes:
+def padding_tokens(step: Step, settings: Settings) -> FollowUps:
     """Padding must not change a token's advantage, whatever a critic says there.
 
     It needs a row.
@@ -328,10 +329,10 @@ def padding_tokens(step: Step, settings: Settings) -> Changes:
         wider = [widened(row, len(row["mask"]), 1, {"value": value}) for row in step]
         if step:
             what = f"there is a column of padding, of which the critic says {value:g}"
-            yield Change(what, wider, due_of(step))
+            yield FollowUp(what, wider, due_of(step))
 
 
-def moved_tokens(step: Step, settings: Settings) -> Changes:
+def moved_tokens(step: Step, settings: Settings) -> FollowUps:
     """Moving a row's tokens within the padded width must not change their advantages.
 
     It needs a row with tokens.
@@ -346,10 +347,10 @@ def moved_tokens(step: Step, settings: Settings) -> Changes:
                 new["extent"] = row["extent"] + count
             moved.append(new)
         what = f"the tokens of row {row['row']} move to the right by {count}"
-        yield Change(what, moved, due_of(step))
+        yield FollowUp(what, moved, due_of(step))
 
 
-def inserted_text(step: Step, settings: Settings) -> Changes:
+def inserted_text(step: Step, settings: Settings) -> FollowUps:
     """Text that a tool inserts must not change what the model's tokens get.
 
     It needs a row with two tokens.
@@ -368,10 +369,10 @@ def inserted_text(step: Step, settings: Settings) -> Changes:
                     new["extent"] = row["extent"] + count
                 longer.append(new)
             what = f"a tool writes {count} tokens before the last one of row"
-            yield Change(f"{what} {row['row']}", longer, due_of(step))
+            yield FollowUp(f"{what} {row['row']}", longer, due_of(step))
 
 
-def kept_prompts(step: Step, settings: Settings) -> Changes:
+def kept_prompts(step: Step, settings: Settings) -> FollowUps:
     """A filter of flat prompts must keep all rows of a prompt or none: if rewards
     differ, nothing changes; if they are equal, every row gets 0.
 
@@ -384,13 +385,13 @@ def kept_prompts(step: Step, settings: Settings) -> Changes:
     differ: list = sum([g for g in groups if g not in flat], [])
     zeros = due_of([row for row in sum(flat, []) if row["valued"]], 0.0)
     if zeros:
-        yield Change("", step, zeros)
+        yield FollowUp("", step, zeros)
     if differ and settings["reward_scaling"]:
         off = {"filter_flat": False}
-        yield Change("the filter is on", step, due_of(differ), base_settings=off)
+        yield FollowUp("the filter is on", step, due_of(differ), base_settings=off)
 
 
-def own_advantage(step: Step, settings: Settings) -> Changes:
+def own_advantage(step: Step, settings: Settings) -> FollowUps:
     """A token's gradient must depend on no advantage but that of its own row.
 
     It needs log-probabilities, and a prompt of three rows or more, each a rollout of
@@ -407,7 +408,7 @@ def own_advantage(step: Step, settings: Settings) -> Changes:
             still = [row for row in rows if row not in (first, second)]
             what = f"rows {first['row']} and {second['row']} exchange rewards"
             new = {first["row"]: second["reward"], second["row"]: first["reward"]}
-            yield Change(what, with_rewards(step, new), due_of(still))
+            yield FollowUp(what, with_rewards(step, new), due_of(still))
 
 
 def differing_pairs(rows: Step) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
@@ -420,7 +421,7 @@ def differing_pairs(rows: Step) -> Iterator[tuple[dict[str, Any], dict[str, Any]
             yield first, differing[0]
 
 
-def reference(step: Step, settings: Settings) -> Changes:
+def reference(step: Step, settings: Settings) -> FollowUps:
     """A reference that gives a token a higher probability must pull the token up: its
     gradient falls.
 
@@ -432,10 +433,10 @@ def reference(step: Step, settings: Settings) -> Changes:
     nearer = [{**r, "ref_logp": [x + 1 for x in r["ref_logp"]]} for r in step]
     due = due_of([row for row in step if row["valued"]])
     what = "the reference finds every token e times as likely"
-    yield Change(what, nearer, due, falls=True, settings=every, base_settings=every)
+    yield FollowUp(what, nearer, due, falls=True, settings=every, base_settings=every)
 
 
-def anchor(step: Step, settings: Settings) -> Changes:
+def anchor(step: Step, settings: Settings) -> FollowUps:
     """If a token became more likely since the update began, its gradient must grow by
     that ratio, within the clip.
 
@@ -450,10 +451,10 @@ def anchor(step: Step, settings: Settings) -> Changes:
     after = [{**row, "old_logp": [x - by for x in row["logp"]]} for row in step]
     if held:
         what = "every token is 1.1 times as likely as when the update began"
-        yield Change(what, after, due_of(step), times=1.1, base=before)
+        yield FollowUp(what, after, due_of(step), times=1.1, base=before)
 
 
-def weight_of_one(step: Step, settings: Settings) -> Changes:
+def weight_of_one(step: Step, settings: Settings) -> FollowUps:
     """A weight may scale a token's gradient and must not turn it: a weight of 1 changes
     nothing.
 
@@ -467,31 +468,34 @@ def weight_of_one(step: Step, settings: Settings) -> Changes:
     if within:
         what = "the engine that sampled has the policy's own log-probabilities"
         off = {"off_policy": "none"}
-        yield Change(what, same, due_of(step), base=same, base_settings=off)
+        yield FollowUp(what, same, due_of(step), base=same, base_settings=off)
 
 
-def rejected(step: Step, settings: Settings) -> Changes:
+def rejected(step: Step, settings: Settings) -> FollowUps:
     """A rejected token must change neither the sum nor the count.
 
     It needs `off_policy` reject, a loss that counts the tokens that learn, advantages
     by row, and a row that loses some of its tokens.
     """
     counts = settings["loss"] in ("grpo", "bnpo") and settings["credit"] == "row"
-    if not step or settings["off_policy"] != "reject" or not counts:
+    adjusted = settings["whiten_tokens"] or settings["overlong_limit"] is not None
+    if not step or settings["off_policy"] != "reject" or not counts or adjusted:
         return
-    if settings["whiten_tokens"] or settings["overlong_limit"] is not None:
-        return
-    # Rejected tokens come last, so that the others are the first ones in both steps.
-    step = [kept_first(row, not_rejected(row, settings)) for row in step]
-    masks = [row["mask"] for row in step]
-    inside = [not_rejected(row, settings) for row in step]
-    # A row that loses all its tokens is left as it is, and nothing is asked of it.
-    learning = [left if any(left) else mask for left, mask in zip(inside, masks)]
-    due: dict = {row["row"]: None for row, left in zip(step, inside) if any(left)}
-    if learning != masks:
+    counted, removed = [], []
+    due: dict = {}
+    for row in step:
+        # Rejected tokens last: the others are then the first ones of both steps.
+        row = kept_first(row, not_rejected(row, settings))
+        learning = not_rejected(row, settings)
+        if any(learning):
+            due[row["row"]] = None
+        else:  # The row is left as it is, and nothing is asked of it.
+            learning = row["mask"]
+        counted.append(row)
+        removed.append({**row, "mask": learning})
+    if removed != counted:
         what = "the rejected tokens are counted as tokens of the response"
-        without = [{**row, "mask": mask} for row, mask in zip(step, learning)]
-        yield Change(what, step, due, base=without)
+        yield FollowUp(what, counted, due, base=removed)
 
 
 def kept_first(row: dict[str, Any], kept: list) -> dict[str, Any]:
@@ -509,7 +513,7 @@ def not_rejected(row: dict[str, Any], settings: Settings) -> list:
     return [on * (low <= r <= cap) for on, r in zip(row["mask"], ratios)]
 
 
-def cut(step: Step, settings: Settings) -> Changes:
+def cut(step: Step, settings: Settings) -> FollowUps:
     """Cutting a generation into steps must not change a token's weight in its step.
 
     It needs log-probabilities.
@@ -520,46 +524,47 @@ def cut(step: Step, settings: Settings) -> Changes:
     first = [{**row, "step": 0} for row in step]
     again = [{**row, "step": 1, "row": row["row"] + count} for row in step]
     what = "the same generation feeds a second step of as many tokens"
-    yield Change(what, first + again, due_of(step))
+    yield FollowUp(what, first + again, due_of(step))
 
 
 # Trying a law
 
 
 def tried(law: Law, values: Values, steps: list, settings: Settings) -> Iterator:
-    """Each change of the steps that a law asks about, with its numbers (`compared`).
+    """Each follow-up of the steps that a law asks about, with its numbers (`compared`).
     `values` gives a number or a list of numbers per row, or nothing if the trainer
     cannot compute them."""
     for step in steps:
         of_step: list = []
-        for change in law(step, settings):
-            base = step if change.base is None else change.base
-            if change.base is not None or change.base_settings:
-                old = values(base, {**settings, **change.base_settings})
+        for follow_up in law(step, settings):
+            base = step if follow_up.base is None else follow_up.base
+            if follow_up.base is not None or follow_up.base_settings:
+                old = values(base, {**settings, **follow_up.base_settings})
             else:
                 of_step = of_step or values(step, settings)
                 old = of_step
             before = dict(zip(due_of(base), old))
-            after = values(change.step, {**settings, **change.settings})
+            after = values(follow_up.step, {**settings, **follow_up.settings})
             if before and after:
-                there = dict(zip(due_of(change.step), after))
-                yield change, compared(change, before, there)
+                there = dict(zip(due_of(follow_up.step), after))
+                yield follow_up, compared(follow_up, before, there)
 
 
-def compared(change: Change, before: dict, there: dict) -> list:
+def compared(follow_up: FollowUp, before: dict, there: dict) -> list:
     """(row, expected value, actual value, compared size) of each row that is checked,
     or of their sum. If values must rise, the expected value is the least that a row may
     have: the largest one of rows with lower rewards."""
-    if change.rises:
-        return risen(change.due, there)
-    if change.total:
-        terms = [there[row] for row in change.due]
-        return [(min(change.due), 0.0, sum(terms), sum(map(abs, terms)))]
+    if follow_up.rises:
+        return risen(follow_up.due, there)
+    if follow_up.total:
+        terms = [there[row] for row in follow_up.due]
+        return [(min(follow_up.due), 0.0, sum(terms), sum(map(abs, terms)))]
     lines = []
-    for row, due in change.due.items():
+    for row, due in follow_up.due.items():
         expected = in_list(before[row] if due is None else due)
         for old, value in zip(expected, in_list(there[row])):
-            lines.append((row, old * change.times, value, abs(old * change.times)))
+            kept = old * follow_up.times
+            lines.append((row, kept, value, abs(kept)))
     return lines
 
 
@@ -586,28 +591,28 @@ def gap(a: float, b: float) -> float:
 
 
 def worst(law: Law, values: Values, steps: list, settings: Settings) -> tuple:
-    """The change with the largest violation of a law over training steps, and that
+    """The follow-up with the largest violation of a law over training steps, and that
     violation."""
     most, sentence = 0.0, ""
-    for change, lines in tried(law, values, steps, settings):
+    for follow_up, lines in tried(law, values, steps, settings):
         for row, due, value, _ in lines:
-            size = gap(due, value) - change.slack
-            if change.falls:
+            size = gap(due, value) - follow_up.slack
+            if follow_up.falls:
                 size = float(not value < due - 1e-9)
-            if change.rises and value >= due:
+            if follow_up.rises and value >= due:
                 size = 0.0
             if size > most:
                 most = size
                 sentence = f"row {row} has {value}, and {due} is due"
-                sentence += f", when {change.what}" if change.what else ""
+                sentence += f", when {follow_up.what}" if follow_up.what else ""
     return most, sentence
 
 
 def the_correct_numbers(expected: list) -> Law:
     """The values that the correct computation gives, under these settings."""
 
-    def law(step: Step, settings: Settings) -> Changes:
-        yield Change("", step, {row["row"]: expected[row["row"]] for row in step})
+    def law(step: Step, settings: Settings) -> FollowUps:
+        yield FollowUp("", step, {row["row"]: expected[row["row"]] for row in step})
 
     return law
 

@@ -342,8 +342,8 @@ def laws_of(
             first = next(batch for batch in batches if word(law, batch) == BROKEN)
             least = smallest(first, partial(word, law))
             broken = outcome(law, least)
-            if broken.change:
-                least = law_check.groups_of(broken.change.step)
+            if broken.follow_up:
+                least = law_check.groups_of(broken.follow_up.step)
             link = sandbox(least, settings, bug)
             advantages = _of_groups(call(least))
             shown[law] = Shown(least, advantages, broken.sentence, link)

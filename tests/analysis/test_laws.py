@@ -305,4 +305,4 @@ def test_a_broken_law_shows_the_groups_and_the_numbers():
     outcome = judge("missing", values, steps, DR_GRPO, lambda step: [0.0] * len(step))
     assert (outcome.row, outcome.due, outcome.value) == (3, 0.0, 0.75)
     assert "row 3 is +0.750, and must be 0.000" in outcome.sentence
-    assert groups_of(outcome.change.step) == GAPS
+    assert groups_of(outcome.follow_up.step) == GAPS
