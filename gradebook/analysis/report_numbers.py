@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from gradebook.bugs import swap
-from gradebook.cases.reports import Evidence
+from gradebook.cases.reports import AlarmEvidence
 from gradebook.core.batch import Batch
 from gradebook.core.errors import GradebookError, choice
 from gradebook.core.formatting import DUST, plain, settled, signed
@@ -60,7 +60,7 @@ SHOWN = (*STAGES, "loss", "gradient", "kl_gradient", *OF_STEP, *FORMULAS)
 """What evidence may show."""
 
 
-def numbers(evidence: Evidence, batch: Batch) -> Tensor:
+def numbers(evidence: AlarmEvidence, batch: Batch) -> Tensor:
     """The evidence's numbers for the report's batch `batch`: float or int64, one per
     row, one per token, or one. Raises GradebookError if the engine cannot compute them,
     and for what evidence cannot show."""

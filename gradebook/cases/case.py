@@ -10,9 +10,9 @@ from pydantic import Field
 from gradebook.cases import schema
 from gradebook.cases.schema import (
     Count,
+    FilePart,
     Flag,
     Number,
-    Part,
     SettingName,
     Whole,
     between,
@@ -25,7 +25,7 @@ from gradebook.core.settings import Settings
 
 
 @dataclass(frozen=True)
-class Edits(Part):
+class Edits(FilePart):
     """What a challenge lets the learner edit; nothing else may change.
 
     columns   columns whose cells may change; "any" means all
@@ -69,7 +69,7 @@ which every row counts."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Bounds(Part):
+class Bounds(FilePart):
     """A number of one of the rows, or of `every` one, is at least `least`, at
     most `most`, or one of `among`. Rows without the number are left out. Of OF_TOKENS
     it is the number of the row's token `token`."""
@@ -89,7 +89,7 @@ class Bounds(Part):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Agree(Part):
+class Agree(FilePart):
     """Both engines give the same advantages, loss and gradient. With
     `within`, advantages at most that far apart are enough."""
 
@@ -98,7 +98,7 @@ class Agree(Part):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Differ(Part):
+class Differ(FilePart):
     """Some rows have another advantage, or gradient, in the faulty engine."""
 
     kind: Literal["differ"]
@@ -107,7 +107,7 @@ class Differ(Part):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Equal(Part):
+class Equal(FilePart):
     """The values of a column are equal within each prompt, each rollout or
     the batch. With `equal = false`, they differ within one of them."""
 
@@ -119,7 +119,7 @@ class Equal(Part):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Crash(Part):
+class Crash(FilePart):
     """The faulty engine stops with an error; the correct one runs."""
 
     kind: Literal["crash"]
@@ -131,7 +131,7 @@ Condition = Annotated[
 
 
 @dataclass(frozen=True, kw_only=True)
-class Change(Part):
+class Change(FilePart):
     """A step of a solution: a cell of a row and column has another value, or a setting
     has; a row is added at the end, with the last row's cells if it names none; a row is
     removed; or the rows are in another order, each by its number before."""
@@ -176,7 +176,7 @@ class Change(Part):
 
 
 @dataclass(frozen=True)
-class Challenge(Part):
+class Challenge(FilePart):
     """Something to try on the batch.
 
     edits     what may be edited; without it anything
@@ -201,7 +201,7 @@ Limit = Annotated[Number, Field(ge=-math.inf, allow_inf_nan=True)]
 
 
 @dataclass(frozen=True)
-class Dispute(Part):
+class Dispute(FilePart):
     """Two views of a report that is disputed, and the fix's own trap."""
 
     maintainer: str
@@ -210,7 +210,7 @@ class Dispute(Part):
 
 
 @dataclass(frozen=True)
-class Affected(Part):
+class Affected(FilePart):
     """What switches the bug on, where to look for it, and what to do about it."""
 
     keys: Annotated[tuple[str, ...], between(1)]
@@ -219,7 +219,7 @@ class Affected(Part):
 
 
 @dataclass(frozen=True)
-class Kin(Part):
+class Kin(FilePart):
     """A relative of the bug that has no page of its own."""
 
     title: str
@@ -228,7 +228,7 @@ class Kin(Part):
 
 
 @dataclass(frozen=True)
-class Prediction(Part):
+class Prediction(FilePart):
     """The question to ask before the faulty engine is shown.
 
     said     one sentence per choice, shown after the answer
@@ -255,7 +255,7 @@ class Prediction(Part):
 
 
 @dataclass(frozen=True)
-class Reading(Part):
+class Reading(FilePart):
     """Three variants of one line of code, of which one is right: the trainer's pattern,
     written anew, so that it is found in unfamiliar code.
 
@@ -293,7 +293,7 @@ PLACE = "___"
 
 
 @dataclass(frozen=True)
-class Telltale(Part):
+class Telltale(FilePart):
     """The number that gives this bug away."""
 
     kind: Literal["sign", "scale", "influence", "gradient", "push"]
@@ -301,7 +301,7 @@ class Telltale(Part):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Record(Part):
+class BugRecord(FilePart):
     """What the check of a log and the laws must know about a bug.
 
     columns          log columns that the check needs to try the bug; a tuple inside
@@ -338,7 +338,7 @@ class Record(Part):
 
 
 @dataclass(frozen=True)
-class Expected(Part):
+class Expected(FilePart):
     """Numbers worked out by hand: an advantage for each row, NaN if it has none, the
     loss, and the push on each token."""
 

@@ -24,7 +24,7 @@ AlarmStatus = Literal["open", "closed", "answered", "disputed"]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Evidence(schema.Part):
+class AlarmEvidence(schema.FilePart):
     """Numbers that help to settle the report.
 
     says      what the numbers are, in a phrase
@@ -74,7 +74,7 @@ class Alarm(schema.Reported):
     lesson: str
     settings: schema.SettingsTable
     rows: schema.Rows
-    evidence: Annotated[tuple[Evidence, ...], schema.between(1)]
+    evidence: Annotated[tuple[AlarmEvidence, ...], schema.between(1)]
     focus: schema.Count = 0
     picture: Literal["advantage", "gradient"] = "advantage"
     note: str = ""

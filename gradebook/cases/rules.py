@@ -3,14 +3,14 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from gradebook.cases.schema import Part, read_part
+from gradebook.cases.schema import FilePart, read_part
 from gradebook.core import PROJECT
 
 FILE = PROJECT / "scenarios" / "rules" / "rules.toml"
 
 
 @dataclass(frozen=True)
-class Rule(Part):
+class Rule(FilePart):
     """What a correct trainer does, as a title and in one sentence."""
 
     title: str

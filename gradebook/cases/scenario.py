@@ -36,7 +36,7 @@ FROM_MAIN = (
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Case(schema.Part):
+class Case(schema.FilePart):
     """A batch, and how a page shows it: what a state, a draft, the board and a link
     read of a case.
 
@@ -117,7 +117,7 @@ class Scenario(Tracked, Case):
     rule: str
     controls: Annotated[tuple[Control, ...], schema.between(1)] = field()
     telltale: parts.Telltale
-    record: parts.Record
+    record: parts.BugRecord
     breaks: Annotated[str, schema.one_of(*RULES)] = ""
     reading: parts.Reading | None = None
     dispute: parts.Dispute | None = None
@@ -244,7 +244,7 @@ def combinations() -> tuple[Scenario, ...]:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Bug(Swap, parts.Record, Tracked):
+class Bug(Swap, parts.BugRecord, Tracked):
     """A bug: its stage, functions and engine from gradebook/bugs, and from its scenario
     what is known of it, with the settings on its page."""
 

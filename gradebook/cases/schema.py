@@ -29,7 +29,7 @@ from gradebook.core.errors import GradebookError, choice, refuse, shown
 from gradebook.core.settings import Settings
 
 
-class Part:
+class FilePart:
     """A table of a file, as a dataclass. Unknown keys, empty texts and infinite numbers
     are errors."""
 
@@ -129,7 +129,7 @@ SettingsTable = Annotated[
 
 
 @dataclass(frozen=True)
-class Source(Part):
+class Source(FilePart):
     label: str
     url: Annotated[str, Field(pattern=r"^https://[^\s]+$")] = ""
     commit: Annotated[str, Field(pattern=r"^[0-9a-f]{7,40}$")] = ""
@@ -137,7 +137,7 @@ class Source(Part):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Reported(Part):
+class Reported(FilePart):
     """What a report is called, and where it was read."""
 
     title: str
@@ -145,7 +145,7 @@ class Reported(Part):
 
 
 @dataclass(frozen=True)
-class Lesson(Part):
+class Lesson(FilePart):
     """What a lead needs to teach the case, and in how many minutes.
 
     usual    the tempting choice of the prediction, an index

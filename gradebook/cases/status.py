@@ -18,14 +18,14 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Annotated, Literal
 
-from gradebook.cases.schema import Flag, Part, Reported, between
+from gradebook.cases.schema import FilePart, Flag, Reported, between
 from gradebook.core.errors import GradebookError, refuse
 
 ReportState = Literal["open", "fixed", "disputed", "not confirmed", "by design"]
 
 
 @dataclass(frozen=True)
-class Version(Part):
+class Version(FilePart):
     """A release or a commit of a trainer, and its date."""
 
     name: str
@@ -36,7 +36,7 @@ class Version(Part):
 
 
 @dataclass(frozen=True)
-class Checked(Part):
+class Checked(FilePart):
     """A version that was looked at.
 
     on      the day on which that was done
@@ -55,7 +55,7 @@ class Checked(Part):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Status(Part):
+class Status(FilePart):
     """What is known of a report about one trainer.
 
     trainer   the trainer, as the page Trainers spells it

@@ -17,7 +17,7 @@ ONE = re.compile(r"([a-zA-Z0-9_-]{1,60})~([0-9]{1,3}(?:\.[0-9]{1,3}){0,19})")
 
 
 @dataclass(frozen=True)
-class Asked:
+class AskedQuestion:
     """A question of a class.
 
     name    the question's name
@@ -57,7 +57,7 @@ class Asked:
         return cases.load(name).rule if name in cases.names() else ""
 
 
-def of_room(room: Room) -> tuple[Asked, ...]:
+def of_room(room: Room) -> tuple[AskedQuestion, ...]:
     """The questions of the room that were revealed, in that order."""
     questions = []
     for name in room.revealed:
@@ -65,11 +65,13 @@ def of_room(room: Room) -> tuple[Asked, ...]:
             every = range(len(step.choices))
             counts, first = room.counts[name], room.counts_before[name]
             before = tuple(first[n] for n in every) if name in room.again else ()
-            questions.append(Asked(name, tuple(counts[n] for n in every), before))
+            questions.append(
+                AskedQuestion(name, tuple(counts[n] for n in every), before)
+            )
     return tuple(questions)
 
 
-def text(questions: Iterable[Asked]) -> str:
+def text(questions: Iterable[AskedQuestion]) -> str:
     """As the value of a link's parameter: "partial_groups~3.1.8~5.2.5*..", whose
     second list is that of the first vote."""
     parts = []
@@ -80,7 +82,7 @@ def text(questions: Iterable[Asked]) -> str:
     return "*".join(parts)
 
 
-def read(text: str) -> tuple[Asked, ...]:
+def read(text: str) -> tuple[AskedQuestion, ...]:
     """The questions of a link; what makes no sense is left out."""
     questions = []
     for part in text.split("*")[:MOST_QUESTIONS]:
@@ -92,5 +94,5 @@ def read(text: str) -> tuple[Asked, ...]:
         counts = [tuple(map(int, numbers.split("."))) for numbers in lists]
         step = asked(name)
         if step and all(len(numbers) == len(step.choices) for numbers in counts):
-            questions.append(Asked(name, *counts))
+            questions.append(AskedQuestion(name, *counts))
     return tuple(questions)

@@ -15,7 +15,7 @@ from gradebook.cases import reports
 from gradebook.cases import scenario as cases
 from gradebook.cases.link import encode
 from gradebook.cases.scenario import Scenario, load
-from gradebook.cases.schema import BugName, Lesson, Part, Whole, between, read_part
+from gradebook.cases.schema import BugName, FilePart, Lesson, Whole, between, read_part
 from gradebook.cases.state import start
 from gradebook.core.errors import refuse
 from gradebook.training.study import KINDS
@@ -106,7 +106,7 @@ HOUR, OWN = "The hour", "Bugs that I choose"
 
 
 @dataclass(frozen=True)
-class Named(Part):
+class TitledPlan(FilePart):
     """A plan with a title, and the minutes that it is made for."""
 
     title: str
@@ -115,14 +115,14 @@ class Named(Part):
 
 
 @dataclass(frozen=True)
-class Shelf(Part):
+class Shelf(FilePart):
     """The file of the plans that have a title."""
 
-    plan: Annotated[tuple[Named, ...], between(1)]
+    plan: Annotated[tuple[TitledPlan, ...], between(1)]
 
 
 @cache
-def named() -> tuple[Named, ...]:
+def named() -> tuple[TitledPlan, ...]:
     """The plans of scenarios/session/plans.toml. Raises GradebookError with file and
     key."""
     return read_part(Shelf, cases.FOLDER / "session" / "plans.toml").plan

@@ -218,11 +218,11 @@ CONNECTIONS, MORE_CONNECTIONS = 16, 10
 LOG = logging.getLogger(__name__)
 
 
-class Unusable(Exception):
+class UnusableDatabase(Exception):
     """Why a database that answers cannot be used."""
 
 
-FAILURES = (sql.exc.SQLAlchemyError, OSError, ImportError, Unusable)
+FAILURES = (sql.exc.SQLAlchemyError, OSError, ImportError, UnusableDatabase)
 """What is raised for a database, for its folder, and without PostgreSQL's driver."""
 
 
@@ -263,7 +263,7 @@ class Database:
     def _given(self, *_: object) -> None:
         """Wakes a thread that waited for a connection which another thread has lost."""
         if self.is_away and threading.get_ident() != self._trying:
-            raise Unusable
+            raise UnusableDatabase
 
     @contextmanager
     def begin(self) -> Iterator[Session]:
@@ -357,7 +357,7 @@ class Database:
             begun = min([*self._begun.values()], default=math.inf)
             if time.monotonic() - max(begun, self._answered) > PATIENCE:
                 # Away first: who is cut off must not connect again, and wait again.
-                self._lost(Unusable(f"no answer for {PATIENCE} s"))
+                self._lost(UnusableDatabase(f"no answer for {PATIENCE} s"))
                 for connection in [*self._raw]:
                     with suppress(Exception):  # as varied as what hangs
                         cut = socket.socket(fileno=os.dup(connection.fileno()))
@@ -407,14 +407,16 @@ def _set_up_sqlite(connection: Any, _record: object) -> None:
 
 
 def _make_tables(database: sql.Connection) -> None:
-    """Raises Unusable for the tables of a newer Gradebook."""
+    """Raises UnusableDatabase for the tables of a newer Gradebook."""
     if database.dialect.name == "postgresql":
         lock = sql.text("SELECT pg_advisory_xact_lock(:key)")
         database.execute(lock, {"key": ONE_AT_A_TIME})
     if sql.inspect(database).has_table(versions.name):
         version = database.execute(sql.select(versions.c.version)).scalar_one()
         if version > VERSION:
-            raise Unusable(f"expected tables of version {VERSION}, found {version}")
+            raise UnusableDatabase(
+                f"expected tables of version {VERSION}, found {version}"
+            )
         if version == VERSION:
             return
         for table in ("drafts", "votes", "reveals", "leads", "seats", "rooms"):

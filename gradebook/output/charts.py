@@ -25,8 +25,8 @@ INK = {"light": "#4A4A4A", "dark": "#D0D0D0"}
 GREY, PALE = "rgba(128,128,128,0.75)", "rgba(128,128,128,0.15)"
 ABOVE: dict[str, Any] = {"x": 0, "y": 1, "yanchor": "bottom"}
 
-Figure = dict[str, Any]
-Values = Sequence[Sequence[Sequence[float]]]
+PlotlyFigure = dict[str, Any]
+SeedValues = Sequence[Sequence[Sequence[float]]]
 """Of a measure, [updates][E][S]; NaN for a seed that diverged."""
 
 
@@ -34,7 +34,7 @@ class Ready(BaseFigure):
     """A figure in the style of all charts, under a theme. Plotly takes it as it is:
     its check takes longer than all else on a page. The tests check instead."""
 
-    def __init__(self, figure: Figure, theme: str = "light") -> None:
+    def __init__(self, figure: PlotlyFigure, theme: str = "light") -> None:
         axis = {"gridcolor": PALE, "zeroline": False, "ticklabelstandoff": 6}
         ink, paper = INK.get(theme, INK["light"]), "rgba(0,0,0,0)"
         style = {
@@ -56,21 +56,21 @@ class Ready(BaseFigure):
         layout = figure["layout"] | {"template": {"layout": style}}
         self._ready = figure | {"layout": layout}
 
-    def to_dict(self) -> Figure:
+    def to_dict(self) -> PlotlyFigure:
         return self._ready
 
 
-def charted(data: list[Figure], height: int, **layout: Any) -> Figure:
+def charted(data: list[PlotlyFigure], height: int, **layout: Any) -> PlotlyFigure:
     """A figure of this height in pixels."""
     margin = {"l": 64, "r": 12, "t": 34, "b": 52, "autoexpand": False}
     return {"data": data, "layout": {"height": height, "margin": margin} | layout}
 
 
-def titled(title: str, **more: Any) -> Figure:
+def titled(title: str, **more: Any) -> PlotlyFigure:
     return {"title": {"text": title, "standoff": 9}, **more}
 
 
-def scatter(mode: str, x: Sequence[Any], y: Sequence[Any], **more: Any) -> Figure:
+def scatter(mode: str, x: Sequence[Any], y: Sequence[Any], **more: Any) -> PlotlyFigure:
     return {"type": "scatter", "mode": mode, "x": x, "y": y, **more}
 
 
@@ -79,7 +79,7 @@ def scatter(mode: str, x: Sequence[Any], y: Sequence[Any], **more: Any) -> Figur
 FRAMES = 20
 """Pictures from the start to the end of a run that plays."""
 PACE = {"frame": {"duration": 60, "redraw": False}, "transition": {"duration": 0}}
-PLAY: Figure = ABOVE | {
+PLAY: PlotlyFigure = ABOVE | {
     "type": "buttons",
     "x": 1,
     "xanchor": "right",
@@ -89,8 +89,8 @@ PLAY: Figure = ABOVE | {
 
 
 def curves_figure(
-    updates: Sequence[int], seeds: Values, names: Sequence[str], measured: Measure
-) -> Figure:
+    updates: Sequence[int], seeds: SeedValues, names: Sequence[str], measured: Measure
+) -> PlotlyFigure:
     """Thin lines for seeds, thick ones for their means, with a button that plays the
     run."""
     every = max(1, (len(updates) - 1) // FRAMES)
@@ -109,10 +109,10 @@ def curves_figure(
 
 
 def _curves(
-    updates: Sequence[int], seeds: Values, names: Sequence[str]
-) -> list[Figure]:
+    updates: Sequence[int], seeds: SeedValues, names: Sequence[str]
+) -> list[PlotlyFigure]:
     styles = ((CORRECT, "solid", "circle"), (FAULTY, "dash", "diamond-open"))
-    traces: list[Figure] = []
+    traces: list[PlotlyFigure] = []
     for engine, (name, (colour, dash, symbol)) in enumerate(zip(names, styles)):
         values = [frame[engine] for frame in seeds]
         finite = [list(filter(math.isfinite, frame)) for frame in values]
@@ -143,7 +143,7 @@ def dose_figure(
     slider: Slider,
     setting: float,
     axis: str,
-) -> Figure:
+) -> PlotlyFigure:
     """The paired difference at each setting that was trained, with its 95 % interval:
     (setting, difference, half-width); `setting` is the filled one."""
     points = sorted(point for point in points if math.isfinite(point[1]))
@@ -183,7 +183,7 @@ def map_figure(
     maps: Influences,
     prompts: Sequence[str],
     names: tuple[str, str] = ("correct", "faulty"),
-) -> Figure:
+) -> PlotlyFigure:
     """Both maps side by side: a cell's shade is the root of its size's share, with a
     sign if there is room."""
     count = len(prompts)
@@ -242,7 +242,7 @@ def map_figure(
 
 def _frame(
     axis: str, y: Sequence[int], x: Sequence[int], colour: str, width: float
-) -> Figure:
+) -> PlotlyFigure:
     ends = {"x0": x[0] - 0.5, "x1": x[-1] + 0.5, "y0": y[0] - 0.5, "y1": y[-1] + 0.5}
     line = {"color": colour, "width": width}
     return {"type": "rect", "xref": axis, "yref": "y", "line": line, **ends}
@@ -262,7 +262,7 @@ MOST_BARS = 120
 """More steps than these are put together."""
 
 
-def signal_figure(steps: "pd.DataFrame", few_from: int | None = None) -> Figure:
+def signal_figure(steps: "pd.DataFrame", few_from: int | None = None) -> PlotlyFigure:
     """A bar for each step: the shares of its prompts whose rewards are all the lowest,
     differ, or are all the highest. `steps` has a line for each step: step, prompts,
     wrong, same, right and teach, as `Signal.steps`; from the line `few_from` on, few
@@ -342,7 +342,7 @@ VERDICTS = {
 apart."""
 
 
-def timeline_figure(frame: "pd.DataFrame", coloured: bool = True) -> Figure:
+def timeline_figure(frame: "pd.DataFrame", coloured: bool = True) -> PlotlyFigure:
     """One mark per step, on a symlog axis. `frame` has a line for each step: step,
     verdict, correct_residual (the largest difference from the correct numbers) and
     flips. Marks follow the order of the lines."""

@@ -187,7 +187,7 @@ def _marks(
 
 
 @dataclass(frozen=True, eq=False)
-class Shown(Comparison):
+class NotebookComparison(Comparison):
     """A comparison that a notebook shows as a verdict, a picture and a table."""
 
     def _repr_html_(self) -> str:
@@ -211,7 +211,7 @@ class Shown(Comparison):
         )
 
 
-def compare(bug: Swap, batch: Batch) -> Shown:
+def compare(bug: Swap, batch: Batch) -> NotebookComparison:
     """Both engines on `batch`. Raises GradebookError if one cannot.
 
     Here, strides of two rows take the third row for the fourth's group.
@@ -227,7 +227,7 @@ def compare(bug: Swap, batch: Batch) -> Shown:
     >>> both.flips.tolist()
     [False, False, True, False]
     """
-    return Shown(batch, run(CORRECT, batch), run(bug.engine, batch))
+    return NotebookComparison(batch, run(CORRECT, batch), run(bug.engine, batch))
 
 
 # The pipeline as a map: its stages in order, and at each stage the bugs that break it,

@@ -24,7 +24,7 @@ import torch
 from gradebook.core import PACKAGE
 from gradebook.core.errors import GradebookError
 from gradebook.training.study import Run, default_run, studied
-from gradebook.training.train import Curves, trained
+from gradebook.training.train import TabularCurves, trained
 from gradebook.training.transformer.experiments import experiment, experimented
 
 WAITING, KEPT = 100, 200
@@ -32,7 +32,7 @@ WAITING, KEPT = 100, 200
 COMMAND = (sys.executable, "-m", "gradebook.training.runs")
 """Ends when its input does, so it does not outlive its server."""
 CANCELLED = "Cancelled."
-Call = tuple[Any, ...]
+TrainingCall = tuple[Any, ...]
 """A function that trains and its arguments, which can be hashed."""
 
 
@@ -75,16 +75,16 @@ def _put(kind: str, value: Any) -> None:
     sys.stdout.buffer.flush()
 
 
-class Runs:
+class TrainingQueue:
     """Calls that are answered when they are asked for; equal ones are one."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._thread = ThreadPoolExecutor(1, "training")
         self._process: subprocess.Popen[bytes] | None = None
-        self._futures: dict[Call, Future[Any]] = {}
-        self._parts: dict[Call, Any] = {}
-        self._cancelled: set[Call] = set()
+        self._futures: dict[TrainingCall, Future[Any]] = {}
+        self._parts: dict[TrainingCall, Any] = {}
+        self._cancelled: set[TrainingCall] = set()
 
     def ask(self, *call: Any) -> Future[Any]:
         """The future value of a call. A failure is reported once; the next request
@@ -137,7 +137,7 @@ class Runs:
         if self._process:
             self._process.communicate()
 
-    def _answer(self, call: Call) -> Any:
+    def _answer(self, call: TrainingCall) -> Any:
         if self._process is None:
             pipe, folder = subprocess.PIPE, PACKAGE.parent
             started = subprocess.Popen(COMMAND, stdin=pipe, stdout=pipe, cwd=folder)
@@ -176,12 +176,12 @@ SHIPPED = Path(__file__).with_name("shipped.json")
 
 
 @cache
-def shipped() -> dict[Run, Curves]:
+def shipped() -> dict[Run, TabularCurves]:
     """The runs that were trained in advance, with their curves to four decimals."""
     runs = {}
     for name, curves in json.loads(SHIPPED.read_text("utf-8")).items():
         bug, value = name.split()
-        runs[Run(bug, float(value))] = Curves(**curves)
+        runs[Run(bug, float(value))] = TabularCurves(**curves)
     return runs
 
 

@@ -14,7 +14,7 @@ from torch import optim
 from gradebook.bugs import BUGS
 from gradebook.cases import schema
 from gradebook.cases.scenario import FOLDER
-from gradebook.cases.schema import Count, Flag, Number, Part, one_of
+from gradebook.cases.schema import Count, FilePart, Flag, Number, one_of
 from gradebook.core.errors import refuse
 from gradebook.core.settings import AT_LEAST_ONE, Settings
 from gradebook.training.environments import ENVIRONMENTS, MEASURES, Environment, Measure
@@ -36,7 +36,7 @@ OPTIMIZERS: dict[str, tuple[str, Callable[..., optim.Optimizer], float]] = {
 
 
 @dataclass(frozen=True)
-class Conditions(Part):
+class TabularConditions(FilePart):
     """What happens to rollouts between the policy and the trainer: shares of them are
     lost, not scored (and get 0 as a filler), or cut into one row per token.
 
@@ -53,7 +53,7 @@ class Conditions(Part):
 
 
 @dataclass(frozen=True)
-class Slider(Part):
+class Slider(FilePart):
     """The one condition that a learner moves."""
 
     name: str  # of a setting, of a condition or of the task's own argument
@@ -76,7 +76,7 @@ class Slider(Part):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Study(Part):
+class Study(FilePart):
     """The training runs of one bug, as its file has them. Results are given after the
     updates of `report`; the headline is about the first."""
 
@@ -91,14 +91,14 @@ class Study(Part):
     rollouts: Count = 8
     report: Annotated[tuple[Count, ...], schema.between(1)] = (UPDATES,)
     arguments: dict[str, int | float] = field(default_factory=dict)
-    conditions: Conditions = Conditions()
+    conditions: TabularConditions = TabularConditions()
     settings: schema.SettingsTable = Settings()
 
     @property
     def measured(self) -> Measure:
         return MEASURES[self.measure]
 
-    def at(self, value: float) -> tuple[Environment, Conditions, Settings]:
+    def at(self, value: float) -> tuple[Environment, TabularConditions, Settings]:
         """The task, the conditions and the settings with the slider at `value`."""
         name, conditions, settings = self.slider.name, self.conditions, self.settings
         number = int(value) if name in AT_LEAST_ONE else value

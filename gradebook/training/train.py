@@ -39,7 +39,7 @@ AHEAD = 20
 
 
 @dataclass(frozen=True)
-class Curves:
+class TabularCurves:
     """A run, from its start to its last update: for each measure its values
     [updates][engine][S]; NaN for a seed that diverged."""
 
@@ -47,11 +47,11 @@ class Curves:
     values: Mapping[str, list[list[list[float]]]]
 
 
-def trained(request: Run, updates: int = UPDATES) -> Curves:
+def trained(request: Run, updates: int = UPDATES) -> TabularCurves:
     """The run, of so many updates. Equal runs give equal curves. Raises GradebookError
     if an engine refuses a batch."""
     engines = CORRECT, swap(request.bug).engine
-    both = [Training(request, engine, request.seeds) for engine in engines]
+    both = [TabularTraining(request, engine, request.seeds) for engine in engines]
     luck = luck_of(both[0], range(request.seeds))
     measures = "success", both[0].study.measure
     values: dict[str, list] = {name: [] for name in measures}
@@ -63,14 +63,14 @@ def trained(request: Run, updates: int = UPDATES) -> Curves:
         if update % EVERY == 0:
             for name, points in values.items():
                 points.append([training.measured(name) for training in both])
-    return Curves(list(range(0, updates + 1, EVERY)), values)
+    return TabularCurves(list(range(0, updates + 1, EVERY)), values)
 
 
 def rows_at(request: Run, seed: int, update: int) -> list[dict[str, Any]]:
     """The batch of one seed that the faulty engine trains on in this update, counted
     from 1, as rows of a scenario file. A prompt's name, A, B, .., is its place in the
     task. Raises GradebookError if the policy has diverged: it samples nothing."""
-    training = Training(request, swap(request.bug).engine, 1)
+    training = TabularTraining(request, swap(request.bug).engine, 1)
     luck = luck_of(training, [seed])
     for now in islice(luck, update - 1):
         training.advance(now)
@@ -92,7 +92,7 @@ def rows_at(request: Run, seed: int, update: int) -> list[dict[str, Any]]:
     return [dict(zip(columns, cells)) for cells in zip(*columns.values())]
 
 
-class Training:
+class TabularTraining:
     """One engine's policy for all seeds, and its optimizer. Its tables are logits by
     prompt and place, float64 [S, P, L, A], and by place alone, [S, 1, L, A]."""
 
@@ -117,7 +117,7 @@ class Training:
         policy = self.logits().detach().softmax(-1)
         return MEASURES[name].function(self.task, policy).tolist()
 
-    def advance(self, luck: "Luck") -> None:
+    def advance(self, luck: "TabularLuck") -> None:
         batch, logp = self.batch(luck)
         if not batch.rows:  # the policies of all seeds have diverged
             return
@@ -131,7 +131,7 @@ class Training:
             grad.mul_(factor[:, None, None, None])
         self.optimizer.step()
 
-    def batch(self, luck: "Luck") -> tuple[Batch, Tensor]:
+    def batch(self, luck: "TabularLuck") -> tuple[Batch, Tensor]:
         """The engine's batch, and its logp with their history, float64 [R, T]."""
         conditions, policy = self.conditions, self.logits().log_softmax(-1)
         sampler = policy.detach()
@@ -171,7 +171,7 @@ class Training:
         )
         return batch, logp
 
-    def rollouts(self, sampler: Tensor, luck: "Luck") -> tuple[Tensor, ...]:
+    def rollouts(self, sampler: Tensor, luck: "TabularLuck") -> tuple[Tensor, ...]:
         """Rollouts in batch order, of the sampler's log-probabilities, float64
         [S, P, L, A]: int64 [N] their prompts, int64 [N, T] the number of each action's
         logit in [S P L A], bool [N, T] the mask, and int64 [N] where each stopped."""
@@ -210,7 +210,7 @@ def _taken(values: Tensor, index: Tensor) -> Tensor:
     return taken.reshape(index.shape)
 
 
-class Luck(NamedTuple):
+class TabularLuck(NamedTuple):
     """What chance decides in one update, for both engines alike."""
 
     order: Tensor  # int64 [S, P] the prompt at each place of the batch
@@ -219,7 +219,7 @@ class Luck(NamedTuple):
     normal: Tensor  # float64 [S, P, L, A] the noise of the sampler's logits
 
 
-def luck_of(training: Training, seeds: Sequence[int]) -> Iterator[Luck]:
+def luck_of(training: TabularTraining, seeds: Sequence[int]) -> Iterator[TabularLuck]:
     """What chance decides, update after update, in training of these seeds. Each has
     its own generator, so its luck does not depend on the number of seeds."""
     task, size = training.task, training.study.rollouts
@@ -238,4 +238,4 @@ def luck_of(training: Training, seeds: Sequence[int]) -> Iterator[Luck]:
         # [AHEAD, S, ..]
         order, noise, uniform, normal = (torch.stack(each, 1) for each in zip(*drawn))
         gumbel = noise.log_().neg_().log_().neg_().transpose(1, 2).contiguous()
-        yield from map(Luck, order, gumbel, uniform, normal)
+        yield from map(TabularLuck, order, gumbel, uniform, normal)

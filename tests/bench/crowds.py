@@ -136,9 +136,9 @@ def cost(turns: int = 40) -> None:
 COUNT = """
 import gc, signal
 def told(*_):
-    from gradebook.ui.parts.drafts import Draft
+    from gradebook.ui.parts.drafts import PageDraft
     things = gc.get_objects()
-    print(sum(isinstance(x, Draft) for x in things), len(things), flush=True)
+    print(sum(isinstance(x, PageDraft) for x in things), len(things), flush=True)
 signal.signal(signal.SIGUSR1, told)
 """
 

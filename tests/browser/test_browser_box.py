@@ -8,7 +8,7 @@ from gradebook.bugs import BUGS
 from gradebook.cases.scenario import load, names
 from gradebook.cases.state import Opened
 from gradebook.ui.board.lesson import OTHER_BATCH_CHOICES, lesson
-from gradebook.ui.parts.drafts import SKIPPED, Draft, Guess, Progress
+from gradebook.ui.parts.drafts import SKIPPED, Guess, PageDraft, Progress
 
 SIZES = [(1280, 800), (1024, 700), (390, 844), (390, 664), (640, 400)]
 MOUNT = """async ([address, cases]) => {
@@ -52,7 +52,7 @@ def shown():
     version = 0
     for name in names():
         case = load(name)
-        draft, progress = Draft(case), Progress()
+        draft, progress = PageDraft(case), Progress()
         answers = [None, *enumerate(case.prediction.choices)]
         for answer in answers:
             if answer is not None:
@@ -70,7 +70,7 @@ def shown():
 def own():
     """Each bug's page with a batch from elsewhere: covered, and with each answer."""
     for number, name in enumerate(BUGS):
-        draft = Draft(load(name))
+        draft = PageDraft(load(name))
         opened = Opened("Step 120 of grpo-run-17.jsonl, from the check", draft.state)
         draft.become(replace(draft.state, opened=opened))
         for choice in (None, *range(len(OTHER_BATCH_CHOICES))):

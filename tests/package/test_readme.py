@@ -180,17 +180,23 @@ def test_files_that_a_paper_names_exist(paper):
 
 FILES = {
     "A bug's file, key by key": (
-        *(scenario.Scenario, schema.Source, schema.Lesson, case.Affected, case.Record),
+        *(
+            scenario.Scenario,
+            schema.Source,
+            schema.Lesson,
+            case.Affected,
+            case.BugRecord,
+        ),
         *(case.Prediction, case.Telltale, case.Dispute, case.Kin, case.Challenge),
         *(case.Edits, case.Change, case.Bounds, case.Agree, case.Differ, case.Equal),
         *(case.Crash, case.Expected, case.Reading, Status, Checked, Version),
     ),
-    "Add an alarm": (reports.Alarm, reports.Evidence),
-    "Add a study": (study.Study, study.Slider, study.Conditions),
+    "Add an alarm": (reports.Alarm, reports.AlarmEvidence),
+    "Add a study": (study.Study, study.Slider, study.TabularConditions),
     "Add a study of a transformer": (
-        *(experiments.Experiment, experiments.Dose, grpo.Conditions),
+        *(experiments.Experiment, experiments.Dose, grpo.TransformerConditions),
     ),
-    "Rules and plans": (rules.Rule, plan.Named, plan.Shelf),
+    "Rules and plans": (rules.Rule, plan.TitledPlan, plan.Shelf),
     "Home": (home_case.HomeCase,),
 }
 
@@ -207,7 +213,7 @@ def test_every_table_of_a_file_is_in_a_section():
     made = {scenario.PlainCase, scenario.Bug}
     of_gradebook = {
         kind
-        for kind in kinds_of(schema.Part)
+        for kind in kinds_of(schema.FilePart)
         if kind.__module__.startswith("gradebook.")
     }
     assert of_gradebook - inherited - made == set()

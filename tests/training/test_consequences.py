@@ -25,7 +25,7 @@ from gradebook.training.study import (
     effect,
     study,
 )
-from gradebook.training.train import Training, luck_of, trained
+from gradebook.training.train import TabularTraining, luck_of, trained
 
 
 def at_update(run, update):
@@ -37,7 +37,7 @@ def at_update(run, update):
 def first_batch(bug, value, seeds):
     """The training at its start, and the correct engine's batch of all seeds
     with its log-probabilities."""
-    made = Training(Run(bug, value), CORRECT, seeds)
+    made = TabularTraining(Run(bug, value), CORRECT, seeds)
     return made, made.batch(next(luck_of(made, range(seeds))))
 
 
@@ -89,7 +89,7 @@ def test_what_is_sampled_has_the_exact_chance():
 
 def test_one_update_is_the_optimizer_s_step_along_the_engine_s_gradient():
     """Central differences of the loss, with the advantages held fixed."""
-    made = Training(Run("partial_groups", 0.0, "sgd"), CORRECT, 1)
+    made = TabularTraining(Run("partial_groups", 0.0, "sgd"), CORRECT, 1)
     before = [table.detach().clone() for table in made.tables]
     luck = next(luck_of(made, [3]))
     batch, _ = made.batch(luck)
@@ -112,7 +112,9 @@ def test_one_update_is_the_optimizer_s_step_along_the_engine_s_gradient():
 
 
 def test_a_long_gradient_is_shortened_to_length_one():
-    made = Training(Run("partial_groups", 5.0, "sgd"), swap("partial_groups").engine, 4)
+    made = TabularTraining(
+        Run("partial_groups", 5.0, "sgd"), swap("partial_groups").engine, 4
+    )
     before = [table.detach().clone() for table in made.tables]
     made.advance(next(luck_of(made, range(4))))
     moved = sum(
@@ -126,8 +128,8 @@ def test_a_long_gradient_is_shortened_to_length_one():
 def test_a_seed_trains_alike_alone_and_with_one_that_diverges():
     run = Run("no_eos_outliers", 1.1)
     together, alone = (
-        Training(run, swap(run.bug).engine, 4),
-        Training(run, swap(run.bug).engine, 1),
+        TabularTraining(run, swap(run.bug).engine, 4),
+        TabularTraining(run, swap(run.bug).engine, 1),
     )
     with torch.no_grad():
         together.tables[0][0, 3] = math.nan

@@ -8,9 +8,9 @@ import pytest
 from gradebook.bugs import swap
 from gradebook.core.errors import GradebookError
 from gradebook.training import runs as processes
-from gradebook.training.runs import Runs, in_advance, shipped
+from gradebook.training.runs import TrainingQueue, in_advance, shipped
 from gradebook.training.study import Run, study
-from gradebook.training.train import Training, luck_of, rows_at, trained
+from gradebook.training.train import TabularTraining, luck_of, rows_at, trained
 
 LATE = 1800
 """Seconds that a busy machine may take."""
@@ -22,14 +22,14 @@ def call_of(lost, seeds=8):
 
 @pytest.fixture(scope="module")
 def runs():
-    runs = Runs()
+    runs = TrainingQueue()
     yield runs
     runs.close()
 
 
 def test_the_batch_of_an_update_is_the_one_that_was_trained_on(runs):
     run = Run("partial_groups", 5.0, "adam", 8)
-    made = Training(run, swap(run.bug).engine, 8)
+    made = TabularTraining(run, swap(run.bug).engine, 8)
     luck = luck_of(made, range(8))
     made.advance(next(luck))
     batch, _ = made.batch(next(luck))
@@ -59,7 +59,7 @@ def test_runs_are_queued_and_shared_and_can_be_cancelled_and_repeated(runs):
 
 def test_a_dead_process_is_reported_and_the_next_run_starts_a_new_one(monkeypatch):
     short = [sys.executable, "-c", "import sys; sys.stdin.buffer.read(1)"]
-    runs, call = Runs(), (rows_at, call_of(3.0)[1], 0, 1)
+    runs, call = TrainingQueue(), (rows_at, call_of(3.0)[1], 0, 1)
     with monkeypatch.context() as patch:
         patch.setattr(processes, "COMMAND", short)
         future = runs.ask(*call)

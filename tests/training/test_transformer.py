@@ -15,10 +15,10 @@ from gradebook.training.transformer import live as living
 from gradebook.training.transformer.experiments import experiment, experimented
 from gradebook.training.transformer.grpo import (
     Arm,
-    Conditions,
-    Luck,
     Rollouts,
-    Training,
+    TransformerConditions,
+    TransformerLuck,
+    TransformerTraining,
 )
 from gradebook.training.transformer.language import (
     ANSWER,
@@ -37,7 +37,7 @@ from gradebook.training.transformer.language import (
 )
 from gradebook.training.transformer.model import Shape
 from gradebook.training.transformer.pretraining import shipped_weights
-from gradebook.training.transformer.results import Record, Trained, read_run
+from gradebook.training.transformer.results import CurveRecorder, Trained, read_run
 
 TINY = Shape(layers=1, width=16, heads=2)
 
@@ -194,7 +194,7 @@ def test_words_are_sampled_with_the_model_s_own_chances():
 
 def arm_of(engine=CORRECT, settings=None, **conditions):
     usual = Settings(skip_flat="never", eps=1e-6)
-    made = Conditions(**conditions)
+    made = TransformerConditions(**conditions)
     return Arm(engine=engine, settings=settings or usual, conditions=made, rollouts=2)
 
 
@@ -210,7 +210,9 @@ def rollouts_of(*texts, chance=0.5, sampler=0.0):
     ended = torch.nn.functional.pad(tokens == END, (1, 0))[..., :-1]
     mask = ~(ended.cumsum(-1) > 0)
     chances = torch.full((len(texts),), chance, dtype=torch.float64)
-    luck = Luck([Problem(37, 48)] * len(texts), torch.zeros(0), None, chances)
+    luck = TransformerLuck(
+        [Problem(37, 48)] * len(texts), torch.zeros(0), None, chances
+    )
     logp = torch.full(tokens.shape, -1.0, dtype=torch.float64)
     return Rollouts([luck], tokens, mask, logp, logp - sampler, None)
 
@@ -219,7 +221,7 @@ def test_what_an_answer_earns():
     rollouts = rollouts_of(GOOD, BAD, RAMBLING)
 
     def paid(**conditions):
-        return rollouts.paid(Conditions(**conditions))[0].tolist()
+        return rollouts.paid(TransformerConditions(**conditions))[0].tolist()
 
     assert paid() == [[1, 0, 0]]
     assert paid(must_end=False) == [[1, 0, 1]]
@@ -273,8 +275,10 @@ def test_a_row_in_no_group_is_trained_or_not_as_the_conditions_say():
 
 def test_a_seed_has_the_same_luck_alone_and_in_company():
     arm = arm_of(must_end=False)
-    together = Training([arm, arm], model.initial(TINY, [0, 1]), TINY, [0, 1], 2)
-    alone = Training([arm], model.initial(TINY, [1]), TINY, [1], 2)
+    together = TransformerTraining(
+        [arm, arm], model.initial(TINY, [0, 1]), TINY, [0, 1], 2
+    )
+    alone = TransformerTraining([arm], model.initial(TINY, [1]), TINY, [1], 2)
     for _ in range(2):
         together.advance()
         alone.advance()
@@ -286,8 +290,8 @@ def test_a_seed_has_the_same_luck_alone_and_in_company():
 def test_the_update_makes_what_is_paid_more_likely():
     """A small model that is paid for every answer that ends learns to end."""
     arm = arm_of(failure=1.0, late=0.0)  # whatever ends earns 1
-    training = Training([arm], model.initial(TINY, [0]), TINY, [0], 8)
-    record = Record(training, 64)
+    training = TransformerTraining([arm], model.initial(TINY, [0]), TINY, [0], 8)
+    record = CurveRecorder(training, 64)
     record.look(keeps_words=True)
     for _ in range(60):
         training.advance()
@@ -398,7 +402,7 @@ def test_the_small_models_curves_give_the_printed_numbers(
 def test_a_weight_needs_the_sampler_and_is_1_if_that_is_the_policy():
     arm = experiment("live_weight").correct_arm("no")
     weights = shipped_weights([0])
-    training = Training([arm], weights, Shape(), [0], prompts=2)
+    training = TransformerTraining([arm], weights, Shape(), [0], prompts=2)
     seen = []
     kept = Rollouts.gradient
 
@@ -438,8 +442,8 @@ def test_a_changed_sign_of_the_advantage_is_outside_the_tolerance():
 
 
 def first_updates(arm):
-    training = Training([arm], shipped_weights([0]), Shape(), [0])
-    record = Record(training, 256)
+    training = TransformerTraining([arm], shipped_weights([0]), Shape(), [0])
+    record = CurveRecorder(training, 256)
     record.look(keeps_words=False)
     for _ in range(5):
         training.advance()

@@ -18,11 +18,11 @@ from gradebook.cases.scenario import load
 from gradebook.ui.board import component
 from gradebook.ui.board.lesson import challenge, lesson, path
 from gradebook.ui.board.view import view
-from gradebook.ui.parts.drafts import SKIPPED, Draft, Guess, Progress
+from gradebook.ui.parts.drafts import SKIPPED, Guess, PageDraft, Progress
 
 
 def edited(name, *edits):
-    draft = Draft(load(name))
+    draft = PageDraft(load(name))
     assert draft.fault == ""  # drawn before the edits
     numbered = [{"n": n, **edit} for n, edit in enumerate(edits, 1)]
     component.taken(draft, {"epoch": draft.channel.epoch, "edits": numbered})
@@ -79,7 +79,7 @@ def test_a_row_that_does_not_count_is_drawn_hollow_for_that_engine():
 def test_a_baseline_is_drawn_at_its_reward_if_rewards_are_shifted():
     # Score = (reward + 1) * 2: the mean score of 0, 1, 2 is 4, which is the
     # score of reward 1.
-    draft = Draft(load("partial_groups"))
+    draft = PageDraft(load("partial_groups"))
     changes = {"reward_bias": 1.0, "reward_scaling": 2.0}
     draft.edit(settings=replace(draft.state.settings, **changes))
     data = view(draft, kind="advantage", covered=False)
@@ -95,7 +95,7 @@ def test_the_second_normalization_is_an_arrow_from_the_standardized_value():
 
 def by_rows(name, covered=False):
     """A case of tokens on a board of rows, as a game shows it."""
-    draft = Draft(replace(load(name), lines="row"))
+    draft = PageDraft(replace(load(name), lines="row"))
     return view(draft, kind="gradient", covered=covered)
 
 
@@ -239,7 +239,7 @@ def test_a_batch_too_long_for_a_link_says_so_and_gives_its_rows(visit):
     assert status == 200 and "only 2000 are safe to send" in why
     status, rows = asked(epoch, b"as=rows")
     assert status == 200 and len(rows.splitlines()) == 413
-    fresh = Draft(load("partial_groups"))
+    fresh = PageDraft(load("partial_groups"))
     fresh.take({"do": "replace", "text": rows})
     assert fresh.state.table.values() == draft.state.table.values()
     assert asked(epoch, b"as=faulty")[0] == 404
@@ -337,7 +337,7 @@ def test_crashing_the_faulty_engine_solves_the_challenge_that_asks_for_a_crash()
     ],
 )
 def test_a_challenge_shows_what_decides_it(name, number, text):
-    draft = Draft(load(name))
+    draft = PageDraft(load(name))
     draft.page.challenge = number
     assert challenge(draft, Progress())["live"] == text
 
@@ -345,12 +345,12 @@ def test_a_challenge_shows_what_decides_it(name, number, text):
 def test_a_divisor_is_drawn_only_if_something_divides():
     progress = Progress()
     for name, divides in (("tool_length", False), ("float32_dust", True)):
-        causes = lesson(Draft(load(name)), progress)["causes"]
+        causes = lesson(PageDraft(load(name)), progress)["causes"]
         assert ["scale" in cause for cause in causes] == [divides]
 
 
 def test_pasted_groups_of_another_size_are_asked_about_in_a_sentence():
-    draft = Draft(load("partial_groups"))
+    draft = PageDraft(load("partial_groups"))
     block = "prompt\treward\n" + "\n".join(
         f"p{row // 8}\t{row % 2}" for row in range(16)
     )
@@ -365,7 +365,7 @@ def test_pasted_groups_of_another_size_are_asked_about_in_a_sentence():
 
 
 def stage_texts(name, stage, row):
-    draft = Draft(load(name))
+    draft = PageDraft(load(name))
     draft.take({"do": "select", "row": row, "token": 0})
     chapters = path(draft, covered=False)["chapters"]
     stages = [each for chapter in chapters for each in chapter["stages"]]

@@ -7,7 +7,7 @@ from hypothesis import strategies as some
 
 import gradebook
 from gradebook.ui.board.component import taken
-from gradebook.ui.parts.drafts import Draft
+from gradebook.ui.parts.drafts import PageDraft
 
 CASE = gradebook.load("rejected_rows")  # one prompt, rewards 100, 1, 2
 
@@ -26,8 +26,8 @@ def rewards(draft):
 
 
 def test_what_is_no_message_about_this_draft_changes_nothing():
-    draft = Draft(CASE)
-    other = {"epoch": Draft(CASE).channel.epoch, "edits": [{"n": 1, **cell("7")}]}
+    draft = PageDraft(CASE)
+    other = {"epoch": PageDraft(CASE).channel.epoch, "edits": [{"n": 1, **cell("7")}]}
     for message in (None, "x", 7, [], {}, {"epoch": None}, other):
         taken(draft, message)
     unnumbered = [None, 7, {"do": "undo"}, {"n": "1"}, {"n": True, **cell("7")}]
@@ -37,7 +37,7 @@ def test_what_is_no_message_about_this_draft_changes_nothing():
 
 
 def test_an_edit_that_cannot_be_carried_out_is_taken_all_the_same():
-    draft = Draft(CASE)
+    draft = PageDraft(CASE)
     send(draft, {"n": 1, "do": "explode"})
     assert draft.channel.ack == 1 and len(draft.notes) == 1
     send(draft, {"n": 2, **cell("7")})
@@ -46,7 +46,7 @@ def test_an_edit_that_cannot_be_carried_out_is_taken_all_the_same():
 
 def test_an_act_of_the_page_is_given_its_edit_and_a_message_is_noted():
     """The note is taken after the edits and before the board is made."""
-    draft, log = Draft(CASE), []
+    draft, log = PageDraft(CASE), []
     draft.channel.acts = {"stage": lambda edit: log.append(edit["stage"])}
     draft.channel.note = lambda: log.append("noted")
     draft.channel.board = lambda: {"log": list(log)}
@@ -63,7 +63,7 @@ EDITS = some.one_of(
 
 @given(some.data(), some.lists(EDITS, min_size=1, max_size=40))
 def test_a_browser_that_repeats_its_edits_gets_the_same_batch(data, edits):
-    once, again = Draft(CASE), Draft(CASE)
+    once, again = PageDraft(CASE), PageDraft(CASE)
     sent = [{"n": number, **edit} for number, edit in enumerate(edits, 1)]
     for edit in sent:
         send(once, edit)
@@ -85,7 +85,7 @@ def thread_of(draft):
 
 
 def test_edits_of_two_learners_are_computed_one_after_the_other():
-    one, two = Draft(CASE), Draft(CASE)
+    one, two = PageDraft(CASE), PageDraft(CASE)
     seen = {}
 
     def board():
@@ -101,7 +101,7 @@ def test_edits_of_two_learners_are_computed_one_after_the_other():
 
 
 def test_an_edit_that_waits_for_its_page_holds_up_nobody():
-    drawn, other = Draft(CASE), Draft(CASE)
+    drawn, other = PageDraft(CASE), PageDraft(CASE)
     with drawn.lock:  # as while its page is drawn
         waits = thread_of(drawn)
         waits.join(1)

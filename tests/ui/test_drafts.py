@@ -20,7 +20,7 @@ def both(comparison):
 
 
 def test_the_comparison_of_the_case_belongs_to_its_bugs():
-    draft = drafts.Draft(SCENARIO)
+    draft = drafts.PageDraft(SCENARIO)
     draft.edit(table=draft.state.table.with_cells({(0, "reward"): "7"}))
     # Rewards 100, 1, 2, the first of them rejected: see the case's file.
     correct, faulty = [0, -0.7071, 0.7071], [0, -0.5861, -0.5686]

@@ -9,7 +9,7 @@ from gradebook.cases.scenario import load
 from gradebook.cases.state import start
 from gradebook.ui.board.lesson import answered, lesson, note_solved
 from gradebook.ui.parts.address import from_elsewhere
-from gradebook.ui.parts.drafts import SKIPPED, Draft, Guess, Progress
+from gradebook.ui.parts.drafts import SKIPPED, Guess, PageDraft, Progress
 
 CASE = load("partial_groups")
 EDITED = set_cell(start(CASE), 11, "reward", "3")
@@ -17,7 +17,7 @@ EDITED = set_cell(start(CASE), 11, "reward", "3")
 
 
 def opened():
-    draft = Draft(CASE)
+    draft = PageDraft(CASE)
     draft.become(from_elsewhere(EDITED, "These rows are step 4."))
     return draft
 
@@ -100,7 +100,7 @@ def cases(page):
 
 
 def test_the_question_follows_its_row():
-    draft, progress = Draft(CASE), of_the_report()
+    draft, progress = PageDraft(CASE), of_the_report()
     draft.take({"do": "move", "row": 10, "to": 0})
     assert lesson(draft, progress)["box"]["row"] == 0
     draft.take({"do": "remove", "row": 0})
@@ -109,7 +109,7 @@ def test_the_question_follows_its_row():
 
 def test_a_challenge_is_judged_when_the_value_is_committed():
     """Row 10 is positive in the faulty engine once row 11's reward is at most 4."""
-    draft, progress = Draft(CASE), of_the_report()
+    draft, progress = PageDraft(CASE), of_the_report()
 
     def typed(value, **more):
         cell = {"do": "cell", "row": 11, "column": "reward", "value": value}
@@ -128,7 +128,7 @@ def test_a_challenge_is_judged_when_the_value_is_committed():
 
 
 def test_numbers_that_are_too_large_are_named():
-    draft = Draft(CASE)
+    draft = PageDraft(CASE)
     draft.take({"do": "cell", "row": 11, "column": "reward", "value": "1e300"})
     said = lesson(draft, of_the_report())["overflow"]
     assert said == (

@@ -16,21 +16,21 @@ from gradebook.core.errors import GradebookError
 from gradebook.ui.board import component
 from gradebook.ui.board.lesson import lesson
 from gradebook.ui.board.view import view
-from gradebook.ui.parts.drafts import SKIPPED, Draft, Progress
+from gradebook.ui.parts.drafts import SKIPPED, PageDraft, Progress
 
 SVG = "{http://www.w3.org/2000/svg}"
 TOKENS = [name for name in names() if load(name).lines != "row"]
 
 
 def drawn(case, *edits, covered=False):
-    draft = Draft(case)
+    draft = PageDraft(case)
     for edit in edits:
         draft.take(edit)
     return view(draft, kind="", covered=covered)
 
 
 def revealed(name, *edits):
-    draft, progress = Draft(load(name)), Progress()
+    draft, progress = PageDraft(load(name)), Progress()
     progress.answer(name, SKIPPED)
     for edit in edits:
         draft.take(edit)
@@ -82,7 +82,7 @@ def test_lines_with_one_denominator_share_a_lane():
 def test_a_covered_board_knows_nothing_of_the_faulty_engine(name):
     case = load(name)
     honest = replace(case)
-    draft = Draft(honest)
+    draft = PageDraft(honest)
     shown = lesson(draft, Progress())
     assert all(len(panel["engines"]) == 1 for panel in shown["panels"])
     assert all(len(panel["text"]) == 1 for panel in shown["panels"])
@@ -95,7 +95,7 @@ def test_a_covered_board_knows_nothing_of_the_faulty_engine(name):
 
 @pytest.mark.parametrize("name", TOKENS)
 def test_the_lines_keep_their_places_when_the_answer_comes(name):
-    before, after = lesson(Draft(load(name)), Progress()), revealed(name)
+    before, after = lesson(PageDraft(load(name)), Progress()), revealed(name)
     for key in ("lines", "tokenNames", "masked", "handles", "causeAxis"):
         assert before.get(key) == after.get(key)
     verdict = after["box"]["verdict"]["values"]
@@ -128,7 +128,7 @@ def test_returns_share_an_axis_only_with_numbers_of_their_kind():
     own = drawn(load("tool_text"))["causeAxis"]
     assert own == {"title": "return", "low": -1.5, "high": 1.5, "unit": None}
     # A question that offers a return of 3 has an axis that holds it.
-    asked = lesson(Draft(load("tool_text")), Progress())
+    asked = lesson(PageDraft(load("tool_text")), Progress())
     assert asked["causeAxis"] == own | {"low": -3, "high": 3}
     assert [choice["place"] for choice in asked["box"]["choices"]] == [1, 0, -0.9, 2.9]
     assert drawn(load("tool_text"))["handles"]["axis"]["high"] == 0
@@ -146,7 +146,7 @@ def test_the_path_opens_the_chapter_of_the_bug_and_ends_with_the_push():
 
 
 def test_a_token_is_edited_undone_and_selected():
-    draft = Draft(load("zero_std_kl"))
+    draft = PageDraft(load("zero_std_kl"))
     edit = {"do": "tokens", "row": 2, "start": 1, "stop": 2, "column": "logp"}
     draft.take(edit | {"value": "-0.5"})
     assert draft.state.table["logp"][2] == "-1.386294 -0.5 -1.386294"
@@ -187,7 +187,7 @@ def test_tokens_that_are_not_there_are_refused(row, start_, stop, column):
 
 
 def test_a_link_keeps_the_selected_token():
-    draft = Draft(load("zero_std_kl"))
+    draft = PageDraft(load("zero_std_kl"))
     draft.take({"do": "select", "row": 3, "token": 2})
     query = encode(draft.state, covered=False)
     assert query["token"] == "2"
@@ -226,7 +226,7 @@ def test_the_formula_of_a_token_ends_with_the_headline():
 
 
 def words_of_the_picture(name, covered):
-    draft, progress = Draft(load(name)), Progress()
+    draft, progress = PageDraft(load(name)), Progress()
     if not covered:
         progress.answer(name, SKIPPED)
     draft.channel.board = lambda: lesson(draft, progress)

@@ -17,7 +17,7 @@ from torch import Tensor
 from gradebook.core.errors import GradebookError
 from gradebook.training.transformer import model
 from gradebook.training.transformer.experiments import experiment, experimented
-from gradebook.training.transformer.grpo import PROMPTS, Arm, Training
+from gradebook.training.transformer.grpo import PROMPTS, Arm, TransformerTraining
 from gradebook.training.transformer.model import Shape
 from gradebook.training.transformer.pretraining import (
     SHIPPED_SEEDS,
@@ -27,8 +27,8 @@ from gradebook.training.transformer.pretraining import (
 )
 from gradebook.training.transformer.results import (
     WORDS_AT,
-    Record,
-    Run,
+    CurveRecorder,
+    Provenance,
     processor,
     read_arm,
     read_pair,
@@ -82,7 +82,7 @@ def main(arguments: Sequence[str]) -> None:
         start = _start(options.folder, shape, options.seeds, options.device)
     if options.ship:
         ship(start)
-    run = Run(
+    run = Provenance(
         parameters=model.parameters(start),
         layers=shape.layers,
         width=shape.width,
@@ -170,8 +170,8 @@ def _train(
         noisy = max(arm.conditions.sampler for *_, arm in now)
         assert all(arm.conditions.sampler == noisy for *_, arm in now)
         arms = [arm for *_, arm in now]
-        training = Training(arms, start, shape, seeds, options.prompts)
-        record = Record(training)
+        training = TransformerTraining(arms, start, shape, seeds, options.prompts)
+        record = CurveRecorder(training)
         title = ", ".join(f"{owner} {engine} {name}" for owner, name, engine, _ in now)
         for update in range(options.updates + 1):
             if update:

@@ -11,10 +11,10 @@ from gradebook.cases.scenario import FOLDER
 from gradebook.cases.schema import (
     BugName,
     Count,
+    FilePart,
     Flag,
     Lesson,
     Number,
-    Part,
     Whole,
     one_of,
 )
@@ -22,18 +22,18 @@ from gradebook.core.errors import choice, refuse
 from gradebook.core.settings import Settings
 from gradebook.engine.pipeline import CORRECT
 from gradebook.training.study import KINDS
-from gradebook.training.transformer.grpo import Arm, Conditions
+from gradebook.training.transformer.grpo import Arm, TransformerConditions
 
 EXPERIMENTS = FOLDER / "transformer"
 Text = Annotated[str, schema.Field(min_length=0)]
 SomeConditions = dict[
-    Annotated[str, one_of(*(f.name for f in fields(Conditions)))],
+    Annotated[str, one_of(*(f.name for f in fields(TransformerConditions)))],
     Flag | Whole | Number,
 ]
 
 
 @dataclass(frozen=True)
-class Dose(Part):
+class Dose(FilePart):
     """One value of the condition that turns the effect on, added to the experiment's
     own conditions and settings."""
 
@@ -46,7 +46,7 @@ class Dose(Part):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Experiment(Part):
+class Experiment(FilePart):
     """The transformers of one bug.
 
     label     what a dose is a value of
@@ -119,7 +119,7 @@ class Experiment(Part):
         return Arm(
             engine=engine,
             settings=Settings(**{**self.settings, **settings}),
-            conditions=Conditions(**{**self.conditions, **conditions}),
+            conditions=TransformerConditions(**{**self.conditions, **conditions}),
             rollouts=self.rollouts,
         )
 

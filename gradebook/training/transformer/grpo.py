@@ -40,7 +40,7 @@ REJECTED = 2.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class Conditions:
+class TransformerConditions:
     """What a rollout earns, and what happens to it on its way to the trainer.
 
     A right sum earns 1: of any answer, or (`must_end`) of one that ends. The earning of
@@ -67,12 +67,12 @@ class Arm:
 
     engine: Engine
     settings: Settings
-    conditions: Conditions
+    conditions: TransformerConditions
     rollouts: int = 8  # of one prompt
 
 
 @dataclass(frozen=True)
-class Luck:
+class TransformerLuck:
     """What chance decides for one seed in one update, alike in every arm."""
 
     prompts: list[Problem]  # one a rollout, in batch order
@@ -92,7 +92,7 @@ class Chances:
         generators = [torch.Generator().manual_seed(3 * seed + n) for n in range(3)]
         self.words, self.fates, self.noises = generators
 
-    def next(self) -> Luck:
+    def next(self) -> TransformerLuck:
         conditions, sums = self.arm.conditions, problems()[0]
         prompts, noise = [], None
         for _ in range(self.prompts):
@@ -105,10 +105,10 @@ class Chances:
             noise = torch.randn(gumbel.shape, generator=self.noises)
         kind = torch.float64
         chance = torch.rand(len(prompts), generator=self.fates, dtype=kind)
-        return Luck(prompts, gumbel, noise, chance)
+        return TransformerLuck(prompts, gumbel, noise, chance)
 
 
-class Training:
+class TransformerTraining:
     """Arms trained side by side from the same pretrained weights, [S, ...]. The arms
     ask for the same number of rollouts and of meaningless prompts."""
 
@@ -164,7 +164,9 @@ class Training:
         self.adam.param_groups[0]["lr"] = RATE * min(1, self.updates / WARM_UP)
         self.adam.step()
 
-    def sampled(self, prompts: Tensor, luck: Sequence[Luck]) -> model.Answers:
+    def sampled(
+        self, prompts: Tensor, luck: Sequence[TransformerLuck]
+    ) -> model.Answers:
         arms, noise = len(self.arms), None
         gumbel = torch.stack([draw.gumbel for draw in luck], 1).to(self.device)
         if luck[0].noise is not None:
@@ -194,7 +196,7 @@ class Training:
 class Rollouts:
     """One arm's rollouts of one update, of all seeds. All but the luck is [S, N, T]."""
 
-    luck: Sequence[Luck]
+    luck: Sequence[TransformerLuck]
     tokens: Tensor  # int64
     mask: Tensor  # bool
     logp: Tensor  # float64, by the policy
@@ -252,7 +254,7 @@ class Rollouts:
         )
         return batch, rows
 
-    def paid(self, conditions: Conditions) -> tuple[Tensor, Tensor]:
+    def paid(self, conditions: TransformerConditions) -> tuple[Tensor, Tensor]:
         """What each rollout earns, float64 [S, N], and bool [S, N] whether it ends."""
         is_right = is_success if conditions.must_end else says_sum
         rewards, finished = [], []

@@ -8,10 +8,15 @@ import torch
 
 from gradebook.training.transformer import model
 from gradebook.training.transformer.experiments import experiment
-from gradebook.training.transformer.grpo import PROMPTS, Training
+from gradebook.training.transformer.grpo import PROMPTS, TransformerTraining
 from gradebook.training.transformer.model import Shape
 from gradebook.training.transformer.pretraining import SHIPPED_SEEDS, shipped_weights
-from gradebook.training.transformer.results import Pair, Record, Run, processor
+from gradebook.training.transformer.results import (
+    CurveRecorder,
+    Pair,
+    Provenance,
+    processor,
+)
 
 UPDATES, LOOK, HELD_OUT, WORDS = 50, 5, 128, 24
 """Of a live run: its updates, those from one point to the next, the held-out prompts
@@ -25,9 +30,9 @@ def size() -> str:
     return f"{run.parameters:,} parameters, {run.seeds} seeds"
 
 
-def live_run() -> Run:
+def live_run() -> Provenance:
     """How a live run of today is made."""
-    return Run(
+    return Provenance(
         parameters=model.parameters(model.initial(Shape(), [0])),
         layers=Shape.layers,
         width=Shape.width,
@@ -47,8 +52,8 @@ def live(bug: str, dose: str) -> Generator[Pair, None, Pair]:
     trial = experiment(bug)
     arms = [trial.correct_arm(dose), trial.arm(dose)]
     weights = shipped_weights(SHIPPED_SEEDS)
-    training = Training(arms, weights, Shape(), SHIPPED_SEEDS)
-    record = Record(training, HELD_OUT, WORDS)
+    training = TransformerTraining(arms, weights, Shape(), SHIPPED_SEEDS)
+    record = CurveRecorder(training, HELD_OUT, WORDS)
     record.look(keeps_words=True)
     while training.updates < UPDATES:
         yield Pair(*record.trained())

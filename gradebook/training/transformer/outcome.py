@@ -17,7 +17,7 @@ from gradebook.training.transformer.experiments import (
     experiment,
     experimented,
 )
-from gradebook.training.transformer.results import Pair, Run
+from gradebook.training.transformer.results import Pair, Provenance
 
 SUCCESS = MEASURES["success"]
 
@@ -111,7 +111,7 @@ def percent(share: float) -> str:
     return f"{100 * share:.1f}{unit}" if rounds_off else whole + unit
 
 
-def trained_on(run: Run, rollouts: int) -> str:
+def trained_on(run: Provenance, rollouts: int) -> str:
     """What was trained, for how long, with how many rollouts of a prompt, and on what:
     whole sentences."""
     return (

@@ -20,7 +20,7 @@ from gradebook.core.errors import GradebookError
 from gradebook.training.study import Effect, effect
 from gradebook.training.transformer import model
 from gradebook.training.transformer.experiments import experiment
-from gradebook.training.transformer.grpo import Training
+from gradebook.training.transformer.grpo import TransformerTraining
 from gradebook.training.transformer.language import (
     END,
     SHOWN,
@@ -87,7 +87,7 @@ class Pair:
 
 
 @dataclass(frozen=True)
-class Run:
+class Provenance:
     """How all of a folder's results were made."""
 
     parameters: int
@@ -103,12 +103,12 @@ class Run:
 
 
 def processor() -> str:
-    """What a Run calls this machine's CPU."""
+    """What a provenance calls this machine's CPU."""
     return f"CPU, {platform.machine()}"
 
 
-def read_run(folder: Path = MEASURED) -> Run:
-    return Run(**_read(folder / "run.json"))
+def read_run(folder: Path = MEASURED) -> Provenance:
+    return Provenance(**_read(folder / "run.json"))
 
 
 def folder_of(bug: str) -> Path:
@@ -166,11 +166,14 @@ def _read(path: Path) -> Any:
         raise GradebookError(f"{path.name} cannot be read: {error}") from None
 
 
-class Record:
+class CurveRecorder:
     """The curves of a training while it runs, an arm each."""
 
     def __init__(
-        self, training: Training, prompts: int | None = None, words: int = len(SHOWN)
+        self,
+        training: TransformerTraining,
+        prompts: int | None = None,
+        words: int = len(SHOWN),
     ) -> None:
         """Asks so many held-out prompts, and keeps the words of the first few."""
         self.training, self.with_words = training, words
@@ -224,7 +227,7 @@ def _to_end(answer: list[int]) -> list[int]:
     return answer[: answer.index(END) + 1] if END in answer else answer
 
 
-def held_out_answers(training: Training, prompts: int) -> model.Answers:
+def held_out_answers(training: TransformerTraining, prompts: int) -> model.Answers:
     """Answers to the first held-out prompts, with the same luck at every call. They are
     sampled from the policy itself, without a sampler's noise."""
     questions = torch.tensor([problem.tokens for problem in problems()[1][:prompts]])

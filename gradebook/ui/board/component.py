@@ -49,14 +49,14 @@ from gradebook.output.panels import Panel
 from gradebook.ui import keys
 from gradebook.ui.board import token_board
 from gradebook.ui.board.view import view
-from gradebook.ui.parts.drafts import SKIPPED, Draft
+from gradebook.ui.parts.drafts import SKIPPED, PageDraft
 from gradebook.ui.program import stub
 
 _mount = st.components.v2.component("gradebook_board", js=stub("main"))
 MOST_EDITS = 200
 """Edits of one message, at most. A browser collects edits while a message is on its
 way."""
-OPEN: WeakValueDictionary[str, Draft] = WeakValueDictionary()
+OPEN: WeakValueDictionary[str, PageDraft] = WeakValueDictionary()
 """The drafts on boards, by epoch, while their sessions live."""
 MOST_THREADS = 4
 EDITING = ThreadPoolExecutor(MOST_THREADS, "edits")
@@ -70,7 +70,7 @@ and the 95th percentile was 3.2 s in place of 0.4 to 1.0 s
 
 
 def board(
-    draft: Draft,
+    draft: PageDraft,
     seen: Callable[[], dict[str, Any]],
     answered: Callable[[int, float | None], None] | None = None,
     choices: int = 0,
@@ -104,7 +104,7 @@ def board(
     _mount(key=key, data=[_data(draft)], on_answered_change=heard)
 
 
-def _data(draft: Draft) -> dict[str, Any]:
+def _data(draft: PageDraft) -> dict[str, Any]:
     """What the board shows now. Its number tells the browser which of two is newer;
     "behind" tells it to have the rest of the page drawn once the edit is finished."""
     with draft.lock:
@@ -113,7 +113,7 @@ def _data(draft: Draft) -> dict[str, Any]:
         return draft.channel.board() | {"version": sent, "behind": is_behind}
 
 
-def taken(draft: Draft, message: Any) -> dict[str, Any]:
+def taken(draft: PageDraft, message: Any) -> dict[str, Any]:
     """Carries out a browser's message. Returns the board's new data."""
     # The draft first: while its page is drawn, others may compute.
     with draft.lock, COMPUTING:
@@ -124,7 +124,7 @@ def taken(draft: Draft, message: Any) -> dict[str, Any]:
         return _data(draft)
 
 
-def _drawn(draft: Draft, link: str) -> str:
+def _drawn(draft: PageDraft, link: str) -> str:
     """The board as it is now, as SVG."""
     with draft.lock:
         data, table = draft.channel.board(), draft.state.table
@@ -206,7 +206,7 @@ async def answer(request: Request) -> Response:
     return JSONResponse(await in_turn(EDITING, taken, draft, message))
 
 
-def picture(draft: Draft, kind: str, covered: bool, **changes: Any) -> None:
+def picture(draft: PageDraft, kind: str, covered: bool, **changes: Any) -> None:
     """The board with its batch and both engines' results, as `view` has them, save
     for the changes: the summary, if the board's own will not do."""
     board(draft, lambda: view(draft, kind=kind, covered=covered) | changes)
@@ -215,7 +215,7 @@ def picture(draft: Draft, kind: str, covered: bool, **changes: Any) -> None:
 heart = st.fragment(key="heart")(picture)
 
 
-def below(draft: Draft, name: str = "below") -> DeltaGenerator:
+def below(draft: PageDraft, name: str = "below") -> DeltaGenerator:
     """The frame of what is about the batch on the board. It looks stale while the last
     good batch is shown."""
     return st.container(key=f"stale-{name}" if draft.fault else name)

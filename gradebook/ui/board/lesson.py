@@ -34,11 +34,11 @@ from gradebook.engine.pipeline import CHAPTERS, SLOPES, Trace
 from gradebook.output import panels
 from gradebook.ui.board import token_board
 from gradebook.ui.board.view import browser_numbers, view
-from gradebook.ui.parts.drafts import SKIPPED, Draft, Guess, Progress
+from gradebook.ui.parts.drafts import SKIPPED, Guess, PageDraft, Progress
 
 
 def lesson(
-    draft: Draft[Scenario],
+    draft: PageDraft[Scenario],
     progress: Progress,
     votes: bool = False,
     guessed: bool = True,
@@ -74,7 +74,7 @@ OTHER_BATCH_CHOICES = ("A smaller number", "The same", "A larger number")
 
 
 def other_batch_box(
-    draft: Draft[Scenario], shown: dict[str, Any], covered: bool
+    draft: PageDraft[Scenario], shown: dict[str, Any], covered: bool
 ) -> dict[str, Any]:
     """The box for a batch that is not the case's own: a question about the selected
     row, and after the answer what each engine does to this batch."""
@@ -132,7 +132,7 @@ def _other_batch_choices(correct: float, shown: dict[str, Any]) -> list[dict[str
     ]
 
 
-def choices_of(draft: Draft[Scenario], votes: bool) -> int:
+def choices_of(draft: PageDraft[Scenario], votes: bool) -> int:
     """How many choices the question has."""
     is_of_other_batch = draft.has_other_batch and not votes
     return len(
@@ -141,7 +141,7 @@ def choices_of(draft: Draft[Scenario], votes: bool) -> int:
 
 
 def answered(
-    draft: Draft[Scenario], votes: bool, choice: int, place: float | None
+    draft: PageDraft[Scenario], votes: bool, choice: int, place: float | None
 ) -> tuple[int, float | None]:
     """Takes the answer to the page's question. About a batch from elsewhere it is kept
     with that batch, and the case's question is skipped."""
@@ -152,7 +152,7 @@ def answered(
     return SKIPPED, None
 
 
-def box(draft: Draft[Scenario], guess: Guess | None) -> dict[str, Any]:
+def box(draft: PageDraft[Scenario], guess: Guess | None) -> dict[str, Any]:
     """The question; with a guess, the verdict on it."""
     scenario = draft.scenario
     asked, places = scenario.prediction, scenario.prediction.places
@@ -190,7 +190,7 @@ def box(draft: Draft[Scenario], guess: Guess | None) -> dict[str, Any]:
     }
 
 
-def _in_question(draft: Draft[Scenario]) -> int:
+def _in_question(draft: PageDraft[Scenario]) -> int:
     """Where the row in question is now; -1 if it was removed. Rows that were only
     edited keep their place."""
     focus, rows = draft.scenario.focus, draft.state.table
@@ -200,7 +200,7 @@ def _in_question(draft: Draft[Scenario]) -> int:
     return came_from.index(focus) if focus in came_from else -1
 
 
-def asked_about(draft: Draft[Scenario]) -> tuple[float, float]:
+def asked_about(draft: PageDraft[Scenario]) -> tuple[float, float]:
     """Both engines' result that the question is about, on the case as it came."""
     scenario = draft.scenario
     place = scenario.focus, scenario.token
@@ -218,7 +218,7 @@ def _result_of(
     return float(panel.correct[place[0]]), float(panel.faulty[place[0]])
 
 
-def challenge(draft: Draft[Scenario], progress: Progress) -> dict[str, Any] | None:
+def challenge(draft: PageDraft[Scenario], progress: Progress) -> dict[str, Any] | None:
     """The challenge that is shown, judged on the batch as it was last committed."""
     name, tasks = draft.scenario.name, draft.scenario.challenges
     if not tasks:
@@ -242,7 +242,7 @@ def challenge(draft: Draft[Scenario], progress: Progress) -> dict[str, Any] | No
     }
 
 
-def chosen(draft: Draft[Scenario], progress: Progress) -> int:
+def chosen(draft: PageDraft[Scenario], progress: Progress) -> int:
     """The number of the challenge to show: the one that was chosen, else the first that
     is not solved."""
     if draft.page.challenge is not None:
@@ -252,7 +252,7 @@ def chosen(draft: Draft[Scenario], progress: Progress) -> int:
     return next((number for number in numbers if number not in solved), 0)
 
 
-def note_solved(draft: Draft[Scenario], progress: Progress) -> None:
+def note_solved(draft: PageDraft[Scenario], progress: Progress) -> None:
     """Judges the challenge that is shown, and notes it if the batch solves it and its
     solution was not shown. While something is dragged or typed it waits."""
     name, tasks = draft.scenario.name, draft.scenario.challenges
@@ -265,7 +265,7 @@ def note_solved(draft: Draft[Scenario], progress: Progress) -> None:
         progress.solved.setdefault(name, set()).add(number)
 
 
-def judged(draft: Draft[Scenario], task: Challenge) -> str:
+def judged(draft: PageDraft[Scenario], task: Challenge) -> str:
     """The condition of a challenge that the batch misses, in words; '' if it solves the
     challenge. During a drag or while text is typed, the last judgement."""
     if draft.refused:
@@ -275,7 +275,7 @@ def judged(draft: Draft[Scenario], task: Challenge) -> str:
     return challenges.missing(task, draft.attempt)
 
 
-def _slides(draft: Draft[Scenario], task: Challenge) -> int | None:
+def _slides(draft: PageDraft[Scenario], task: Challenge) -> int | None:
     """The line with the only handle that the challenge lets the reader move."""
     scenario, edits = draft.scenario, task.edits
     if edits is None or len(edits.rows) != 1 or edits.columns != scenario.drag[:1]:
@@ -285,7 +285,7 @@ def _slides(draft: Draft[Scenario], task: Challenge) -> int | None:
     return token_board.handle_of(draft, edits.rows[0])
 
 
-def _live(draft: Draft[Scenario], task: Challenge) -> str:
+def _live(draft: PageDraft[Scenario], task: Challenge) -> str:
     """The number that decides the challenge, of the first condition that does not hold,
     and whether there are edits beyond what it allows."""
     attempt = draft.attempt
@@ -302,7 +302,7 @@ def _live(draft: Draft[Scenario], task: Challenge) -> str:
     return ", ".join(words)
 
 
-def _differing(draft: Draft[Scenario]) -> str:
+def _differing(draft: PageDraft[Scenario]) -> str:
     both = draft.comparison
     if draft.scenario.lines != "row":
         correct, faulty = token_board.sides(both)
@@ -361,7 +361,7 @@ RESULTS = {"rows": "advantage"}
 """The stage whose number represents a chapter, if it is not the last."""
 
 
-def path(draft: Draft, covered: bool) -> dict[str, Any]:
+def path(draft: PageDraft, covered: bool) -> dict[str, Any]:
     """The selected row's result at each stage, or the selected token's, chapter by
     chapter, and where the engines part. The chapter of the bug's stage is open; the
     others are one mark, if lines are tokens."""

@@ -37,7 +37,7 @@ from gradebook.core.columns import COLUMNS, number, parts
 from gradebook.core.formatting import flips, pair, same, settled, short, signed
 from gradebook.engine.pipeline import CHAPTERS, Trace
 from gradebook.output.axes import of_inputs, result_axis
-from gradebook.ui.parts.drafts import Draft
+from gradebook.ui.parts.drafts import PageDraft
 
 MANY = 12
 """Lines beyond which equal neighbours are one line."""
@@ -51,7 +51,7 @@ PUSH = (
 )
 
 
-class Line(NamedTuple):
+class BoardLine(NamedTuple):
     row: int
     first: int
     last: int
@@ -59,14 +59,14 @@ class Line(NamedTuple):
     head: bool
 
 
-class Table(NamedTuple):
+class TokenNumbers(NamedTuple):
     """The table's tokens as numbers, row by row."""
 
     mask: list[list[bool]]
     lists: dict[str, list[list[float]]]
 
     @classmethod
-    def of(cls, state: State) -> "Table":
+    def of(cls, state: State) -> "TokenNumbers":
         table = state.table
         lists = {
             name: [[number(part) for part in parts(cell)] for cell in table[name]]
@@ -81,12 +81,14 @@ class Table(NamedTuple):
         return cls(mask, lists)
 
 
-def board(draft: Draft, covered: bool, places: Sequence[float] = ()) -> dict[str, Any]:
+def board(
+    draft: PageDraft, covered: bool, places: Sequence[float] = ()
+) -> dict[str, Any]:
     """The board's data by lines."""
     state, both, came = draft.state, draft.comparison, draft.before
     if covered:  # the correct engine beside itself
         both, came = (replace(c, faulty=c.correct) for c in (both, came))
-    typed = Table.of(state)
+    typed = TokenNumbers.of(state)
     pushes = _pushes(both, typed)
     lines = lines_of(draft, typed, pushes)
     before = _pushes(came, typed) if draft.moved else None
@@ -113,7 +115,7 @@ def board(draft: Draft, covered: bool, places: Sequence[float] = ()) -> dict[str
     return data
 
 
-def _pushes(both: Comparison, typed: Table) -> tuple[Tensor, Tensor] | None:
+def _pushes(both: Comparison, typed: TokenNumbers) -> tuple[Tensor, Tensor] | None:
     """As `sides`; None if these are the results of other rows, or of other tokens."""
     if both.batch.rows != len(typed.mask) or not _as_wide(both, typed):
         return None
@@ -131,7 +133,7 @@ def sides(both: Comparison) -> tuple[Tensor, Tensor]:
     return correct, faulty
 
 
-def _as_wide(both: Comparison, typed: Table) -> bool:
+def _as_wide(both: Comparison, typed: TokenNumbers) -> bool:
     return both.batch.mask.shape[1] == len(typed.mask[0])
 
 
@@ -139,8 +141,8 @@ def _as_wide(both: Comparison, typed: Table) -> bool:
 
 
 def lines_of(
-    draft: Draft, typed: Table, pushes: tuple[Tensor, Tensor] | None
-) -> list[Line]:
+    draft: PageDraft, typed: TokenNumbers, pushes: tuple[Tensor, Tensor] | None
+) -> list[BoardLine]:
     """The board's lines, in the order of the case."""
     shown = [_shown(draft.state, typed, row) for row in range(draft.state.rows)]
     if draft.scenario.lines == "position":
@@ -149,7 +151,7 @@ def lines_of(
         )
         rows_of = [[row for _, row in group] for _, group in groupby(order, _first)]
         return [
-            Line(row, token, token, token, True)
+            BoardLine(row, token, token, token, True)
             for token, rows in enumerate(rows_of)
             for row in rows
         ]
@@ -160,7 +162,7 @@ def lines_of(
             for row, tokens in enumerate(shown)
         ]
     return [
-        Line(row, first, last, row, not place)
+        BoardLine(row, first, last, row, not place)
         for row, of_row in enumerate(runs)
         for place, (first, last) in enumerate(of_row)
     ]
@@ -170,7 +172,7 @@ def _first(pair: tuple[int, int]) -> int:
     return pair[0]
 
 
-def _shown(state: State, typed: Table, row: int) -> range:
+def _shown(state: State, typed: TokenNumbers, row: int) -> range:
     """The row's tokens that have a line: all up to the end of the response, and the
     padding behind it if a critic's values are dragged."""
     width = len(typed.mask[row])
@@ -183,8 +185,8 @@ def _shown(state: State, typed: Table, row: int) -> range:
 
 
 def _folded(
-    draft: Draft,
-    typed: Table,
+    draft: PageDraft,
+    typed: TokenNumbers,
     pushes: tuple[Tensor, Tensor] | None,
     row: int,
     tokens: range,
@@ -210,13 +212,13 @@ def _folded(
     return runs
 
 
-def _name(line: Line) -> str:
+def _name(line: BoardLine) -> str:
     if line.first == line.last:
         return str(line.first)
     return f"{line.first} to {line.last}"
 
 
-def line_of(lines: Iterable[Line], row: int, token: int) -> int | None:
+def line_of(lines: Iterable[BoardLine], row: int, token: int) -> int | None:
     """The number of the line that shows the token."""
     for place, line in enumerate(lines):
         if line.row == row and line.first <= token <= line.last:
@@ -224,10 +226,10 @@ def line_of(lines: Iterable[Line], row: int, token: int) -> int | None:
     return None
 
 
-def handle_of(draft: Draft, row: int) -> int | None:
+def handle_of(draft: PageDraft, row: int) -> int | None:
     """The line of the row whose handle a challenge is about: that of the token in
     question, or the one that has the row's reward."""
-    typed, token = Table.of(draft.state), draft.scenario.token
+    typed, token = TokenNumbers.of(draft.state), draft.scenario.token
     lines = lines_of(draft, typed, None)
     if draft.scenario.drag[0] != "reward":
         return line_of(lines, row, token)
@@ -240,8 +242,8 @@ def handle_of(draft: Draft, row: int) -> int | None:
 
 
 def _panel(
-    lines: Sequence[Line],
-    typed: Table,
+    lines: Sequence[BoardLine],
+    typed: TokenNumbers,
     pushes: tuple[Tensor, Tensor] | None,
     before: tuple[Tensor, Tensor] | None,
     count: int,
@@ -274,7 +276,9 @@ def _panel(
     return panel
 
 
-def _results(side: Tensor, lines: Sequence[Line], typed: Table) -> list[float]:
+def _results(
+    side: Tensor, lines: Sequence[BoardLine], typed: TokenNumbers
+) -> list[float]:
     """One engine's number on each line, NaN on a masked one."""
     return [
         settled(float(side[line.row, line.first]))
@@ -298,7 +302,7 @@ def _numbers(values: Iterable[float]) -> list[float | None]:
     return [float(f"{x:.7g}") if math.isfinite(x) else None for x in values]
 
 
-def summary(lines: Sequence[Line], panel: dict[str, Any]) -> str:
+def summary(lines: Sequence[BoardLine], panel: dict[str, Any]) -> str:
     """How many tokens differ, in a sentence."""
     tokens = sum(line.last - line.first + 1 for line in lines)
     apart = sum(lines[n].last - lines[n].first + 1 for n in panel["differ"])
@@ -319,7 +323,10 @@ def summary(lines: Sequence[Line], panel: dict[str, Any]) -> str:
 
 
 def _handles(
-    draft: Draft, lines: Sequence[Line], typed: Table, drawn: dict[str, Any]
+    draft: PageDraft,
+    lines: Sequence[BoardLine],
+    typed: TokenNumbers,
+    drawn: dict[str, Any],
 ) -> dict[str, Any]:
     """The handles that can be dragged: their name, their numbers now and in the case as
     it came, and their axis."""
@@ -346,7 +353,7 @@ def _handles(
 
 
 def _typed_numbers(
-    state: State, typed: Table, lines: Sequence[Line], column: str
+    state: State, typed: TokenNumbers, lines: Sequence[BoardLine], column: str
 ) -> list[float]:
     """The column's number on each line, NaN on a line without one."""
     if column == "reward":
@@ -355,13 +362,13 @@ def _typed_numbers(
 
 
 def _numbers_that_came(
-    draft: Draft, lines: Sequence[Line], typed: Table, column: str
+    draft: PageDraft, lines: Sequence[BoardLine], typed: TokenNumbers, column: str
 ) -> list[float]:
     """The column's number on each line in the case as it came; [] if nothing moved, or
     the case has other rows, tokens or columns."""
     if not draft.moved or draft.base.rows != draft.state.rows:
         return []
-    base = Table.of(draft.base)
+    base = TokenNumbers.of(draft.base)
     has_column = column == "reward" or column in base.lists
     if not has_column or len(base.mask[0]) != len(typed.mask[0]):
         return []
@@ -397,7 +404,9 @@ def _return_axis(
     return {"title": "return", "low": -reach, "high": reach, "unit": unit}
 
 
-def _rewards(state: State, lines: Sequence[Line], typed: Table) -> list[float]:
+def _rewards(
+    state: State, lines: Sequence[BoardLine], typed: TokenNumbers
+) -> list[float]:
     """The row's reward at the line of its last unmasked token, else NaN."""
     rewards = [math.nan] * len(lines)
     for place, line in enumerate(lines):
@@ -413,9 +422,9 @@ def _rewards(state: State, lines: Sequence[Line], typed: Table) -> list[float]:
 
 
 def _causes(
-    draft: Draft,
-    lines: Sequence[Line],
-    typed: Table,
+    draft: PageDraft,
+    lines: Sequence[BoardLine],
+    typed: TokenNumbers,
     traces: Sequence[Trace],
     batch: Batch,
 ) -> dict[str, Any]:
@@ -450,7 +459,7 @@ def _legend(engines: Sequence[Any], words: str) -> list[list[str]]:
     return legend + [["dashed", "the same, faulty"]] * (len(engines) > 1)
 
 
-def _rules(lines: Sequence[Line], batch: Batch, passes: bool) -> list[list[Any]]:
+def _rules(lines: Sequence[BoardLine], batch: Batch, passes: bool) -> list[list[Any]]:
     """Where another step begins, or with `passes` another micro-batch."""
     step, size = batch.step.tolist(), batch.settings.micro_batch
     if len({*step}) > 1:
@@ -469,7 +478,7 @@ def _rules(lines: Sequence[Line], batch: Batch, passes: bool) -> list[list[Any]]
 
 
 def _lanes(
-    lines: Sequence[Line], typed: Table, trace: Trace, batch: Batch
+    lines: Sequence[BoardLine], typed: TokenNumbers, trace: Trace, batch: Batch
 ) -> list[list[Any]]:
     """Runs of lines whose tokens have the same denominator. If exactly one step has as
     many tokens as the denominator counts, a run ends with the step."""
@@ -479,7 +488,7 @@ def _lanes(
     for row, mask in enumerate(typed.mask):
         counted[steps[row]] = counted.get(steps[row], 0) + sum(mask)
 
-    def shares(a: Line, b: Line) -> bool:
+    def shares(a: BoardLine, b: BoardLine) -> bool:
         equal = bool(same(weights[a.row], weights[b.row]))
         one_step = steps[a.row] == steps[b.row]
         whole = weights[a.row] * counted[steps[a.row]] >= 1 - 1e-6
@@ -498,7 +507,7 @@ def _lanes(
     ]
 
 
-def _used(lines: Sequence[Line], trace: Trace) -> dict[str, Any]:
+def _used(lines: Sequence[BoardLine], trace: Trace) -> dict[str, Any]:
     """The advantage that each token is trained with: minus its surrogate, on policy.
     Tokens of one position with the same one share a bracket."""
     at, group, place = [], [], -1
@@ -512,7 +521,9 @@ def _used(lines: Sequence[Line], trace: Trace) -> dict[str, Any]:
     return {"group": group, "say": marks, "at": _numbers(at), "counts": marks}
 
 
-def _returns(lines: Sequence[Line], typed: Table, trace: Trace) -> dict[str, Any]:
+def _returns(
+    lines: Sequence[BoardLine], typed: TokenNumbers, trace: Trace
+) -> dict[str, Any]:
     """Brackets that join a row's tokens with the same return, at its value. A masked
     token between two of them is inside."""
     group = [-1] * len(lines)
@@ -536,7 +547,7 @@ def _returns(lines: Sequence[Line], typed: Table, trace: Trace) -> dict[str, Any
 
 
 def _compared(
-    draft: Draft, lines: Sequence[Line], traces: Sequence[Trace], batch: Batch
+    draft: PageDraft, lines: Sequence[BoardLine], traces: Sequence[Trace], batch: Batch
 ) -> dict[str, Any]:
     """Windows around the number with which a dragged log-probability is compared, and
     ticks at the other ones."""
@@ -567,7 +578,7 @@ def _compared(
 
 
 def _turns(
-    draft: Draft, lines: Sequence[Line], trace: Trace, batch: Batch
+    draft: PageDraft, lines: Sequence[BoardLine], trace: Trace, batch: Batch
 ) -> list[float | None]:
     """The logp of each line at which its push is 0 because the weight has a slope, too.
 
@@ -592,13 +603,13 @@ def _turns(
     return _column(lines, at)
 
 
-def _column(lines: Sequence[Line], values: Tensor) -> list[float | None]:
+def _column(lines: Sequence[BoardLine], values: Tensor) -> list[float | None]:
     """The numbers of each line's tokens."""
     return _numbers(float(values[line.row, line.first]) for line in lines)
 
 
 def _windows(
-    lines: Sequence[Line], traces: Sequence[Trace], batch: Batch
+    lines: Sequence[BoardLine], traces: Sequence[Trace], batch: Batch
 ) -> dict[str, Any]:
     """Between which numbers a token is not clipped, or not rejected."""
     settings = batch.settings
@@ -626,7 +637,7 @@ def _windows(
 
 
 def _clipping(
-    lines: Sequence[Line], trace: Trace, batch: Batch
+    lines: Sequence[BoardLine], trace: Trace, batch: Batch
 ) -> list[list[float | None]]:
     """Between which log-probabilities each token is not clipped, around what the engine
     compares it with; the edge that can stop a token with this advantage."""

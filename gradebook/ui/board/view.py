@@ -41,7 +41,7 @@ from gradebook.engine.pipeline import CHAPTERS, Trace
 from gradebook.output import panels
 from gradebook.output.axes import of_inputs, result_axis
 from gradebook.ui.board import token_board
-from gradebook.ui.parts.drafts import Draft
+from gradebook.ui.parts.drafts import PageDraft
 
 HOLLOW = {
     "credited": "row that earns no advantage",
@@ -59,7 +59,7 @@ with their baselines, and which rows count."""
 
 
 def view(
-    draft: Draft,
+    draft: PageDraft,
     *,
     kind: str,
     covered: bool,
@@ -114,7 +114,7 @@ def view(
 
 
 def _by_row(
-    draft: Draft, kind: str, covered: bool, places: Sequence[float] | None
+    draft: PageDraft, kind: str, covered: bool, places: Sequence[float] | None
 ) -> dict[str, Any]:
     """The board's data if a line is a row."""
     state, both = draft.state, draft.comparison
@@ -162,7 +162,7 @@ def _draws_divisor(stages: set[str], batch: Batch) -> bool:
 
 
 def _axes(
-    draft: Draft, kind: str, covered: bool, places: Sequence[float]
+    draft: PageDraft, kind: str, covered: bool, places: Sequence[float]
 ) -> list[dict[str, Any]]:
     """One axis each. There are no values if the last good batch had other rows."""
     rows, sides = len(draft.state.table), 1 if covered else 2
@@ -209,7 +209,7 @@ def overflow(both: Comparison, names: Sequence[str]) -> str:
     return f"Too large for a number (above 1.8e308): {' and '.join(places)}."
 
 
-def regrouped(draft: Draft) -> tuple[int, int, str] | None:
+def regrouped(draft: PageDraft) -> tuple[int, int, str] | None:
     """The size of the pasted groups, that of the setting, and both in a sentence; None
     if there is nothing to ask."""
     if draft.regrouped is None:
@@ -279,7 +279,7 @@ def _bits(flags: Iterable[Any]) -> str:
     return "".join("1" if flag else "0" for flag in flags)
 
 
-def _rows(draft: Draft, batch: Batch | None) -> list[list[Any]]:
+def _rows(draft: PageDraft, batch: Batch | None) -> list[list[Any]]:
     """The cells as typed; lists of numbers are left out, and EOS is taken from the
     batch if the padded width decides it."""
     columns: dict[str, Sequence[Any]] = {

@@ -29,7 +29,7 @@ from gradebook.ui.parts import (
 )
 from gradebook.ui.parts.address import bug_files, page_files
 from gradebook.ui.parts.desk import DESK, PAGE, first_place, query_of
-from gradebook.ui.parts.drafts import Draft, Progress
+from gradebook.ui.parts.drafts import PageDraft, Progress
 from gradebook.ui.parts.widget import shortcuts, showing
 from gradebook.ui.rooms import bar as room
 from gradebook.ui.rooms import seat
@@ -61,7 +61,7 @@ def bug_page(name: str) -> None:
         _end(name, draft.origin.table)
 
 
-def _cases(draft: Draft[Scenario]) -> None:
+def _cases(draft: PageDraft[Scenario]) -> None:
     scenario, titles = draft.scenario, unnamed.titles(draft.scenario.bug)
     shown = "another batch" if draft.has_other_batch else titles[scenario.name]
 
@@ -82,7 +82,7 @@ def _cases(draft: Draft[Scenario]) -> None:
         )
 
 
-def _story(draft: Draft[Scenario]) -> DeltaGenerator:
+def _story(draft: PageDraft[Scenario]) -> DeltaGenerator:
     """What happened, beside the code. The place for the formulas."""
     scenario = draft.scenario
     left, right = st.columns([9, 10], gap="large")
@@ -103,7 +103,7 @@ def _story(draft: Draft[Scenario]) -> DeltaGenerator:
 
 @st.fragment(key="rest")
 def rest(
-    draft: Draft[Scenario], drawn: tuple[bool, bool], *places: DeltaGenerator
+    draft: PageDraft[Scenario], drawn: tuple[bool, bool], *places: DeltaGenerator
 ) -> None:
     """What a finished edit draws again, apart from the board: in the `places` of the
     settings, the opened stage and the formulas. Every element here costs each edit
@@ -151,7 +151,7 @@ def rest(
         )
 
 
-def _outside(draft: Draft[Scenario], progress: Progress) -> tuple[Any, ...]:
+def _outside(draft: PageDraft[Scenario], progress: Progress) -> tuple[Any, ...]:
     """What the page shows of the draft outside the board: it tells whether a finished
     edit must run the page. Open parts, the formula and the address are not in it."""
     name, page = draft.scenario.name, draft.page
@@ -171,7 +171,7 @@ def _affected(scenario: Scenario) -> None:
     family.reading(scenario)
 
 
-def _more(draft: Draft[Scenario]) -> None:
+def _more(draft: PageDraft[Scenario]) -> None:
     """Parts that open in place, one at a time, and the way to the training runs."""
     parts: dict[str, tuple[str, Callable[[], None]]] = {
         "affected": ("Am I affected?", partial(_affected, draft.scenario)),
@@ -199,7 +199,7 @@ def _more(draft: Draft[Scenario]) -> None:
 
 
 @st.fragment(key="heart")
-def lesson(draft: Draft[Scenario]) -> None:
+def lesson(draft: PageDraft[Scenario]) -> None:
     """The board of the draft. An answer draws the whole page again."""
     progress, name = drafts.PROGRESS.get(), draft.scenario.name
 
@@ -259,7 +259,7 @@ def lesson(draft: Draft[Scenario]) -> None:
     board(draft, seen, answered, choices)
 
 
-def _brought(draft: Draft[Scenario], covered: bool, mark: str) -> dict[str, Any]:
+def _brought(draft: PageDraft[Scenario], covered: bool, mark: str) -> dict[str, Any]:
     """The parts around the board that come with the board's data: the page's address,
     and the formula once the answer is uncovered."""
     formula = {} if covered else {"formula": stages.formula(draft)}

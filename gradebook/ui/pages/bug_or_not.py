@@ -20,7 +20,7 @@ from gradebook.core.errors import GradebookError
 from gradebook.ui import keys
 from gradebook.ui.board.component import below, heart
 from gradebook.ui.parts import address, drafts, words
-from gradebook.ui.parts.drafts import Draft
+from gradebook.ui.parts.drafts import PageDraft
 from gradebook.ui.parts.report import cited
 from gradebook.ui.parts.widget import choices, shortcuts, table
 from gradebook.ui.rooms import bar, seat
@@ -198,7 +198,7 @@ def _score_of_one(reports: Sequence[Report], answers: Mapping[int, int]) -> None
 
 @st.fragment(key="rest")
 def _rest(
-    report: Report, draft: Draft, answered: bool, numbers: DeltaGenerator
+    report: Report, draft: PageDraft, answered: bool, numbers: DeltaGenerator
 ) -> None:
     """What a finished edit draws again: the numbers that settle the report."""
     with draft.lock:
@@ -238,7 +238,7 @@ def answer(report: Report, choice: int | None) -> None:
         )
 
 
-def settling(report: Report, draft: Draft) -> None:
+def settling(report: Report, draft: PageDraft) -> None:
     alarm, both, body = report.source, draft.comparison, []
     if isinstance(alarm, Scenario):
         if both.diverging:

@@ -22,7 +22,7 @@ from gradebook.output.charts import curves_figure, dose_figure
 from gradebook.training import study
 from gradebook.training.runs import shipped
 from gradebook.training.study import UPDATES, Effect, Run
-from gradebook.training.train import Curves, rows_at, trained
+from gradebook.training.train import TabularCurves, rows_at, trained
 from gradebook.training.transformer import outcome
 from gradebook.training.transformer.experiments import experimented
 from gradebook.training.transformer.live import UPDATES as LIVE_UPDATES
@@ -305,7 +305,7 @@ def _compared(tables: Effect, transformer: Effect) -> str:
     return "The tables:"
 
 
-def _effect_of(run: Run, curves: Curves) -> Effect:
+def _effect_of(run: Run, curves: TabularCurves) -> Effect:
     task = study.study(run.bug)
     frame = curves.updates.index(task.report[0])
     return study.effect(*curves.values[task.measure][frame])
@@ -414,7 +414,7 @@ def _waiting(mine: Desk, doing: str, then: Callable[[Any], object], *call: Any) 
         st.rerun()
 
 
-def _picture(mine: Desk, curves: Curves) -> None:
+def _picture(mine: Desk, curves: TabularCurves) -> None:
     run, task, names = mine.run, mine.study, mine.names
     measure, shown = task.measured, _effect(mine, curves, task.report[0])
     setting = task.slider.in_words(run.value)
@@ -444,13 +444,13 @@ def _meanwhile(mine: Desk) -> None:
     chart(figure, key="curves-before", alt=f"The run before: {setting}.")
 
 
-def _effect(mine: Desk, curves: Curves, update: int) -> Effect:
+def _effect(mine: Desk, curves: TabularCurves, update: int) -> Effect:
     """The faulty run beside the correct one, by the study's own measure."""
     frame = curves.updates.index(update)
     return study.effect(*curves.values[mine.study.measure][frame])
 
 
-def _summary(mine: Desk, curves: Curves) -> str:
+def _summary(mine: Desk, curves: TabularCurves) -> str:
     (correct, faulty), title = mine.names, mine.study.measured.title
     start, end = (_effect(mine, curves, update) for update in (0, UPDATES))
     return (
@@ -460,7 +460,7 @@ def _summary(mine: Desk, curves: Curves) -> str:
     )
 
 
-def _numbers(mine: Desk, curves: Curves) -> "dict[str, pd.DataFrame]":
+def _numbers(mine: Desk, curves: TabularCurves) -> "dict[str, pd.DataFrame]":
     effects = [asdict(_effect(mine, curves, update)) for update in curves.updates]
     frame = pd.DataFrame(effects, pd.Index(curves.updates, name="updates"))
     names = dict(zip(("correct", "faulty"), mine.names), half_width="95 % interval ±")

@@ -27,7 +27,7 @@ from gradebook.ui.board.view import view
 from gradebook.ui.parts import drafts
 from gradebook.ui.parts.address import next_bug, page_files
 from gradebook.ui.parts.affected import affected_bugs, last_seen
-from gradebook.ui.parts.drafts import Draft
+from gradebook.ui.parts.drafts import PageDraft
 from gradebook.ui.parts.unnamed import missed as missed_of
 from gradebook.ui.parts.widget import download, folded, markup
 from gradebook.ui.parts.words import safe
@@ -127,7 +127,7 @@ def frame_data() -> dict[str, Any]:
 def _board(case: HomeCase, stop: float) -> dict[str, Any]:
     """The board with this reward, on which nothing else can be edited."""
     rows = case.rows.with_cells({(case.focus, "reward"): stop})
-    draft = Draft(replace(case, rows=rows))
+    draft = PageDraft(replace(case, rows=rows))
     columns = {"prompt": "prompt", "reward": "reward", "eos": "finished?"}
     shown = view(draft, kind="advantage", covered=False)
     return shown | {

@@ -26,7 +26,7 @@ from gradebook.engine.pipeline import CORRECT, STAGES, run
 from gradebook.ui import keys
 from gradebook.ui.board.component import heart
 from gradebook.ui.parts import address, controls, words
-from gradebook.ui.parts.drafts import Draft
+from gradebook.ui.parts.drafts import PageDraft
 from gradebook.ui.parts.widget import shortcuts
 
 NONE, NO_STAGE = "", "none"
@@ -90,7 +90,7 @@ def stage_of(name: str) -> str:
 
 
 @dataclass
-class Game(Draft[PlainCase]):
+class Game(PageDraft[PlainCase]):
     """The batch on the board, with the hidden trainer as the one engine.
 
     seed   its link
@@ -118,10 +118,10 @@ class Game(Draft[PlainCase]):
         return look(self.name, self.state)
 
     @cached_property
-    def end(self) -> Draft[PlainCase]:
+    def end(self) -> PageDraft[PlainCase]:
         """The batch of the finished game, with both engines."""
         bugs = (self.name,) if self.name else ()
-        end = Draft(replace(first_case(), bugs=bugs))
+        end = PageDraft(replace(first_case(), bugs=bugs))
         end.edit(table=self.state.table, settings=self.state.settings)
         return end
 

@@ -21,7 +21,7 @@ from gradebook.ui.board.lesson import path
 from gradebook.ui.board.view import view
 from gradebook.ui.parts import address, controls, drafts, report, stages, unnamed, words
 from gradebook.ui.parts.address import bug_files
-from gradebook.ui.parts.drafts import Draft
+from gradebook.ui.parts.drafts import PageDraft
 from gradebook.ui.parts.widget import choosing, folded, shortcuts, showing
 
 BASIC = ("estimator", "baseline", "scale", "ddof", "eps")
@@ -62,7 +62,7 @@ def sandbox() -> None:
 
 
 @st.fragment(key="heart")
-def board_and_path(draft: Draft[Scenario], kind: str) -> None:
+def board_and_path(draft: PageDraft[Scenario], kind: str) -> None:
 
     def seen() -> dict[str, Any]:
         data = view(draft, kind=kind, covered=False)
@@ -74,7 +74,7 @@ def board_and_path(draft: Draft[Scenario], kind: str) -> None:
 
 @st.fragment(key="rest")
 def rest(
-    draft: Draft[Scenario],
+    draft: PageDraft[Scenario],
     drawn: tuple[str, ...],
     main: DeltaGenerator,
     side: DeltaGenerator,
@@ -97,7 +97,7 @@ def rest(
         address.depart(SANDBOX)
 
 
-def _start(draft: Draft[Scenario]) -> None:
+def _start(draft: PageDraft[Scenario]) -> None:
     """The batch to start from: each case, then bugs that a trainer had together."""
     titles = {SANDBOX: "Blank batch"}
     for bug in bug_files():
@@ -119,7 +119,7 @@ def _start(draft: Draft[Scenario]) -> None:
     )
 
 
-def _bugs(draft: Draft[Scenario]) -> None:
+def _bugs(draft: PageDraft[Scenario]) -> None:
     def pick(chosen: list[str]) -> None:
         draft.edit(bugs=tuple(name for name in BUGS if name in chosen))
         st.rerun()
@@ -150,7 +150,7 @@ def _swapped(bugs: tuple[str, ...]) -> str:
     return text
 
 
-def _kind(draft: Draft[Scenario]) -> str:
+def _kind(draft: PageDraft[Scenario]) -> str:
     """What the board shows: advantages, or the gradient if the batch has
     log-probabilities and the learner chose it."""
     if "logp" not in draft.state.table.cells:
@@ -172,7 +172,7 @@ def _kind(draft: Draft[Scenario]) -> str:
     return now
 
 
-def _settings(draft: Draft[Scenario]) -> None:
+def _settings(draft: PageDraft[Scenario]) -> None:
     """The settings that matter to the chosen bugs; the others are folded, by group."""
     named = {*BASIC, *(name for bug in draft.state.bugs for name in load(bug).controls)}
     _fields(draft, [name for name in draft.scenario.controls if name in named])
@@ -188,14 +188,14 @@ def _settings(draft: Draft[Scenario]) -> None:
     folded("Columns", "columns", partial(_columns, draft))
 
 
-def _fields(draft: Draft[Scenario], names: Sequence[str]) -> None:
+def _fields(draft: PageDraft[Scenario], names: Sequence[str]) -> None:
     """Fields in two columns, then the switches, whose words need a whole line."""
     fields = [name for name in names if name not in FLAGS]
     controls.settings(draft, fields, across=2)
     controls.settings(draft, [name for name in names if name in FLAGS], across=1)
 
 
-def _columns(draft: Draft[Scenario]) -> None:
+def _columns(draft: PageDraft[Scenario]) -> None:
     table = draft.state.table
     if table.width:
         controls.settings(draft, ["padded_width"])

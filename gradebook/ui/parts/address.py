@@ -29,7 +29,7 @@ from gradebook.core import PROJECT
 from gradebook.core.errors import GradebookError
 from gradebook.ui import keys
 from gradebook.ui.parts import drafts, words
-from gradebook.ui.parts.drafts import Draft
+from gradebook.ui.parts.drafts import PageDraft
 from gradebook.ui.program import stub
 from gradebook.ui.security import ROOM, seat_of
 
@@ -170,7 +170,7 @@ def open_batch(state: State, source: str) -> NoReturn:
     st.switch_page(page_files()[page])
 
 
-def take(state: State, covered: bool) -> Draft:
+def take(state: State, covered: bool) -> PageDraft:
     """The learner's own draft of the state's case, with the state, on its page."""
     case = state.scenario
     keys.CASES.get()[scenarios.page_of(case)] = case.name
@@ -198,7 +198,7 @@ def link_of(page: str) -> dict[str, str]:
     return code
 
 
-def own_query(draft: Draft[Scenario], mark: str) -> dict[str, str]:
+def own_query(draft: PageDraft[Scenario], mark: str) -> dict[str, str]:
     """The parameters that a page's address gets from the draft: none of a case as it
     came, and none if they are too long for a link. `mark` is `mine` of the browser."""
     page, code = scenarios.page_of(draft.scenario), encode(draft.state, covered=True)

@@ -12,13 +12,13 @@ from gradebook.core.columns import as_text
 from gradebook.core.formatting import minus
 from gradebook.core.settings import CHOICES, ESTIMATORS, FLAGS, OF_ESTIMATOR
 from gradebook.ui.parts import words
-from gradebook.ui.parts.drafts import Draft
+from gradebook.ui.parts.drafts import PageDraft
 from gradebook.ui.parts.widget import choosing, showing
 
 CUSTOM = "custom"
 
 
-def switches(draft: Draft) -> None:
+def switches(draft: PageDraft) -> None:
     """Every control of the case, and the settings without a control that a link
     changed."""
     names, now = draft.scenario.controls, draft.state.settings
@@ -30,7 +30,7 @@ def switches(draft: Draft) -> None:
         st.markdown(f"Changed by the link, without a field here: {words.plain(text)}.")
 
 
-def settings(draft: Draft, names: Sequence[str], across: int = 3) -> None:
+def settings(draft: PageDraft, names: Sequence[str], across: int = 3) -> None:
     """One field per setting in `names`, at most `across` in a line."""
     lines = -(-len(names) // across)
     for line in range(lines):
@@ -40,12 +40,12 @@ def settings(draft: Draft, names: Sequence[str], across: int = 3) -> None:
                 _widget(draft, name)
 
 
-def changed(draft: Draft) -> list[str]:
+def changed(draft: PageDraft) -> list[str]:
     now, origin = draft.state.settings, draft.origin.settings
     return [name for name in now if now[name] != origin[name]]
 
 
-def _widget(draft: Draft, name: str) -> None:
+def _widget(draft: PageDraft, name: str) -> None:
     case, now = draft.scenario.name, draft.state.settings
     if name == "padded_width":
         width, longest = draft.state.table.width, draft.state.table.used_width
@@ -82,7 +82,7 @@ def _widget(draft: Draft, name: str) -> None:
         st.markdown(words.as_typed(why))
 
 
-def estimator(draft: Draft) -> str:
+def estimator(draft: PageDraft) -> str:
     """The named estimator that has the draft's settings, or 'custom'."""
     now = draft.state.settings
     fitting = [

@@ -8,7 +8,7 @@ import streamlit as st
 from gradebook.cases.link import VERSION, in_words
 from gradebook.cases.scenario import load
 from gradebook.core.errors import GradebookError, choice, refuse
-from gradebook.training.runs import Runs
+from gradebook.training.runs import TrainingQueue
 from gradebook.training.study import (
     OPTIMIZERS,
     SEEDS,
@@ -18,7 +18,7 @@ from gradebook.training.study import (
     studied,
     study,
 )
-from gradebook.training.train import Curves, trained
+from gradebook.training.train import TabularCurves, trained
 from gradebook.training.transformer.experiments import (
     Experiment,
     experiment,
@@ -63,7 +63,7 @@ class Desk:
 
     place: Place = field(default_factory=lambda: first_place(experimented()[0]))
     arrivals: int = 0
-    results: dict[Run, Curves] = field(default_factory=dict)
+    results: dict[Run, TabularCurves] = field(default_factory=dict)
     grown: dict[tuple[str, str], Pair] = field(default_factory=dict)
     grows: tuple[str, str] | None = None
     error: str = ""
@@ -115,8 +115,8 @@ class Desk:
 
 
 @st.cache_resource(show_spinner=False)
-def runs() -> Runs:
-    return Runs()
+def runs() -> TrainingQueue:
+    return TrainingQueue()
 
 
 DESK: Key[Desk] = Key("desk", Desk)

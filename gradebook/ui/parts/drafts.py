@@ -14,8 +14,7 @@ import streamlit as st
 from gradebook.analysis.challenges import Attempt
 from gradebook.analysis.comparison import Comparison, compare, compared
 from gradebook.bugs import BUGS, Swap, swapped
-from gradebook.cases import draft
-from gradebook.cases.draft import C
+from gradebook.cases.draft import C, Draft
 from gradebook.cases.scenario import Case
 from gradebook.cases.state import State, message_of, start
 from gradebook.core.errors import GradebookError
@@ -49,7 +48,7 @@ class PageChoices:
 
 
 @dataclass
-class Draft(draft.Draft[C]):
+class PageDraft(Draft[C]):
     """A draft with what its page works out of it, what was chosen on the page, and
     the line to its board."""
 
@@ -144,11 +143,11 @@ def _as_it_came(scenario: Case, bugs: tuple[str, ...]) -> Comparison:
     return compare(swapped(bugs), start(scenario).batch())
 
 
-def of(case: C) -> Draft[C]:
+def of(case: C) -> PageDraft[C]:
     """The session's draft of the case, made at the first visit."""
     drafts_of_session = keys.DRAFTS.get()
     if case.name not in drafts_of_session:
-        drafts_of_session[case.name] = Draft(case)
+        drafts_of_session[case.name] = PageDraft(case)
     return drafts_of_session[case.name]
 
 

@@ -15,7 +15,7 @@ from gradebook.output.pytest_file import pytest_file
 from gradebook.output.scenario_file import scenario_file
 from gradebook.ui.parts import words
 from gradebook.ui.parts.address import whole
-from gradebook.ui.parts.drafts import Draft
+from gradebook.ui.parts.drafts import PageDraft
 from gradebook.ui.parts.widget import download
 from gradebook.ui.parts.words import safe
 
@@ -89,7 +89,7 @@ def cited(source: Source) -> str:
     return f"{link}{commit}{note}"
 
 
-def take_home(draft: Draft) -> None:
+def take_home(draft: PageDraft) -> None:
     state, name = draft.state, draft.scenario.name
     query, single = encode(state, covered=True), len(state.bugs) == 1
     text = "Test and scenario file need exactly one bug."

@@ -21,7 +21,7 @@ from gradebook.output.charts import map_figure
 from gradebook.output.figures import stage_figure
 from gradebook.output.panels import stage_panel, written
 from gradebook.ui.parts import words
-from gradebook.ui.parts.drafts import Draft
+from gradebook.ui.parts.drafts import PageDraft
 from gradebook.ui.parts.widget import chart, folded, markup, offered, table
 from gradebook.ui.parts.words import safe
 from gradebook.ui.program import stub
@@ -30,7 +30,7 @@ MOST_ROWS = 128
 """The most rows of which an influence map is drawn."""
 
 
-def opened(draft: Draft) -> None:
+def opened(draft: PageDraft) -> None:
     """The stage that was chosen on the path: row by row, beside the formula."""
     comparison, stage = draft.comparison, draft.page.stage
     if stage not in comparison.stages:
@@ -58,12 +58,12 @@ def opened(draft: Draft) -> None:
     _tokens(comparison, row, names)
 
 
-def choose(draft: Draft, edit: Mapping[str, Any]) -> None:
+def choose(draft: PageDraft, edit: Mapping[str, Any]) -> None:
     stage = edit.get("stage")
     draft.page.stage = stage if stage in draft.comparison.stages else ""
 
 
-def step(draft: Draft, by: int) -> None:
+def step(draft: PageDraft, by: int) -> None:
     """Opens the stage `by` places further along the path. If none is open, it opens the
     first in which the engines differ."""
     stages = draft.comparison.stages
@@ -74,7 +74,7 @@ def step(draft: Draft, by: int) -> None:
         draft.page.stage = (*draft.comparison.diverging, *stages)[0]
 
 
-def _numbers(draft: Draft, stage: str) -> None:
+def _numbers(draft: PageDraft, stage: str) -> None:
     panel, names = stage_panel(draft.comparison, stage), draft.scenario.engine_names
     head, digits, selected, body = ["row", "prompt"], 3, draft.state.row, []
     labels = [[str(row), prompt] for row, prompt in enumerate(draft.prompts)]
@@ -91,13 +91,13 @@ _formula = st.components.v2.component(
 )
 
 
-def workings(draft: Draft) -> None:
+def workings(draft: PageDraft) -> None:
     """The place of the formula, which the board's program fills and keeps up to date:
     it comes with the board's data."""
     _formula(key="formula", data=[draft.channel.epoch])
 
 
-def formula(draft: Draft) -> str:
+def formula(draft: PageDraft) -> str:
     """The selected row's formula with its numbers, or the selected token's, as HTML;
     what differs is bold."""
     row, names, html = draft.shown_row, draft.scenario.engine_names, ""
@@ -161,7 +161,7 @@ def _tokens(comparison: Comparison, row: int, names: tuple[str, str]) -> None:
 # Go deeper: each part is folded, and worked out only when it is opened
 
 
-def deeper(draft: Draft) -> None:
+def deeper(draft: PageDraft) -> None:
     for title, name, part in (
         ("The smallest batch that shows the bug", "shrink", _smallest),
         ("Which row's reward moves which row's advantage", "influence", _influence),
@@ -170,7 +170,7 @@ def deeper(draft: Draft) -> None:
         folded(title, name, partial(part, draft))
 
 
-def _smallest(draft: Draft) -> None:
+def _smallest(draft: PageDraft) -> None:
     st.markdown(
         "Reduces the batch to the smallest one, with the roundest numbers,"
         " that still shows the bug in the same way. The board shows it; Undo"
@@ -190,7 +190,7 @@ def _smallest(draft: Draft) -> None:
         st.markdown(text)
 
 
-def _influence(draft: Draft) -> None:
+def _influence(draft: PageDraft) -> None:
     batch, names = draft.comparison.batch, draft.scenario.engine_names
     if batch.rows > MOST_ROWS:
         st.markdown(f"The map is drawn for up to {MOST_ROWS} rows.")
@@ -234,7 +234,7 @@ def _influence(draft: Draft) -> None:
     offered("the map's numbers", key, frames)
 
 
-def _laws(draft: Draft) -> None:
+def _laws(draft: PageDraft) -> None:
     record, batch = record_of(draft.swap.name), draft.comparison.batch
     note = " (disputed)" if record.is_disputed else ""
     marks, body = {law_check.HOLDS: "✓ ", law_check.BROKEN: "✗ "}, []

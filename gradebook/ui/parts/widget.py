@@ -17,10 +17,10 @@ from typing import Any
 
 import streamlit as st
 
-from gradebook.output.charts import Figure, Ready
+from gradebook.output.charts import PlotlyFigure, Ready
 from gradebook.ui import keys
 from gradebook.ui.parts.address import presenting
-from gradebook.ui.parts.drafts import SKIPPED, Draft, Progress
+from gradebook.ui.parts.drafts import SKIPPED, PageDraft, Progress
 from gradebook.ui.parts.words import plain, safe
 from gradebook.ui.program import stub
 
@@ -156,7 +156,7 @@ def table(
     )
 
 
-def chart(figure: Figure, **options: Any) -> None:
+def chart(figure: PlotlyFigure, **options: Any) -> None:
     """The figure, in its own colours, without Plotly's buttons."""
     config = {"displayModeBar": False}
     ready = Ready(figure, st.context.theme.type or "light")
@@ -182,7 +182,7 @@ def into_view(opened: str, what: str) -> None:
 
 
 def shortcuts(
-    draft: Draft,
+    draft: PageDraft,
     acts: Mapping[str, Callable[[], object]] = {},
     focus: str = "",
     top: str = "",

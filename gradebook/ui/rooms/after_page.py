@@ -5,7 +5,7 @@ from functools import partial
 
 import streamlit as st
 
-from gradebook.classroom.after import Asked, of_room, text
+from gradebook.classroom.after import AskedQuestion, of_room, text
 from gradebook.classroom.store import Room
 from gradebook.core.formatting import minus
 from gradebook.ui.parts import address, words
@@ -22,7 +22,7 @@ STYLE = (
 )
 
 
-def page(questions: Sequence[Asked]) -> None:
+def page(questions: Sequence[AskedQuestion]) -> None:
     """The page of a class's link."""
     st.header("After the class", anchor=False)
     if not questions:
@@ -48,7 +48,7 @@ def offered(room: Room) -> None:
     download("Handout", "gradebook-class.html", partial(handout, questions))
 
 
-def handout(questions: Sequence[Asked]) -> str:
+def handout(questions: Sequence[AskedQuestion]) -> str:
     """The page as one HTML file."""
     again = ", ".join(
         _text(question.title) for question in questions if question.is_hard
@@ -61,12 +61,12 @@ def handout(questions: Sequence[Asked]) -> str:
     )
 
 
-def _body(questions: Sequence[Asked]) -> str:
+def _body(questions: Sequence[AskedQuestion]) -> str:
     label = 'tabindex="0" role="region" aria-label="The questions and their votes"'
     return f'<div class="gb" {label}>{"".join(map(_question, questions))}</div>'
 
 
-def _question(asked: Asked) -> str:
+def _question(asked: AskedQuestion) -> str:
     step = asked.step
     columns = [asked.before, asked.votes] if asked.before else [asked.votes]
     heads = ["first vote", "second vote"] if asked.before else ["votes"]
@@ -84,7 +84,7 @@ def _text(text: str) -> str:
     return words.safe(minus(text))
 
 
-def _link(question: Asked) -> None:
+def _link(question: AskedQuestion) -> None:
     """A link to what the question was about."""
     step, files = question.step, address.page_files()
     name = step.bug or step.page

@@ -32,7 +32,7 @@ from gradebook.core.formatting import counted, minus
 from gradebook.ui import keys
 from gradebook.ui.board.lesson import lesson
 from gradebook.ui.parts import words
-from gradebook.ui.parts.drafts import SKIPPED, Draft, Guess, Progress
+from gradebook.ui.parts.drafts import SKIPPED, Guess, PageDraft, Progress
 from gradebook.ui.rooms import seat
 from gradebook.ui.security import own_path, seat_of
 
@@ -190,7 +190,7 @@ def _board(name: str, vote: int, place: float | None) -> dict[str, Any] | None:
     if name not in names():
         return None
     progress = Progress({name: Guess(vote, place)})
-    board = lesson(Draft(load(name)), progress)
+    board = lesson(PageDraft(load(name)), progress)
     return {key: value for key, value in board.items() if key not in OF_A_DRAFT}
 
 
