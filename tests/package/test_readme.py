@@ -88,7 +88,7 @@ def test_the_table_of_bugs_names_the_first_five_with_their_needs_and_status():
     (section,) = re.findall(r"^## The bugs\n(.*?)^## ", README, re.S | re.M)
     rows = [line.strip("| ").split(" | ") for line in section.splitlines()]
     rows = [row for row in rows if len(row) == 5][1:]
-    order = tomllib.loads((ROOT / "pages" / "order.toml").read_text())["order"]
+    order = tomllib.loads((ROOT / "pages" / "order.toml").read_text())
     first = [name for name in order if name in gradebook.BUGS][:5]
     assert len(rows) == len(first)
     for name, (title, trainer, _, needs, status) in zip(first, rows):

@@ -202,28 +202,11 @@ def _more(draft: PageDraft[Scenario]) -> None:
 def lesson(draft: PageDraft[Scenario]) -> None:
     """The board of the draft. An answer draws the whole page again."""
     progress, name = drafts.PROGRESS.get(), draft.scenario.name
-
-    def next_task(_: Mapping[str, Any]) -> None:
-        """The next challenge that is not solved, from the original batch."""
-        count, solved = len(draft.scenario.challenges), progress.solved.get(name, ())
-        here = board_lesson.chosen(draft, progress)
-        others = [(here + by) % count for by in range(1, count + 1)]
-        unsolved = [task for task in others if task not in solved]
-        draft.page.challenge = (unsolved or others)[0]
-        draft.reset()
-
-    def solve(_: Mapping[str, Any]) -> None:
-        """Shows a solution. Each of its changes is an edit that can be undone."""
-        task = board_lesson.chosen(draft, progress)
-        if task not in progress.solved.get(name, ()):
-            progress.shown.setdefault(name, set()).add(task)
-        state = draft.origin
-        for change in draft.scenario.challenges[task].solution:
-            state = apply_solution(state, [change])
-            draft.become(state)
-
-    act = partial(stages.choose, draft)
-    draft.channel.acts = {"next": next_task, "solution": solve, "stage": act}
+    draft.channel.acts = {
+        "next": partial(_next_task, draft, progress),
+        "solution": partial(_solve, draft, progress),
+        "stage": partial(stages.choose, draft),
+    }
 
     # What a message needs of the session: it comes outside of the session's run.
     learns, leads = seat.learning(), seat.leads()
@@ -257,6 +240,32 @@ def lesson(draft: PageDraft[Scenario]) -> None:
         note()
     choices = board_lesson.choices_of(draft, votes)
     board(draft, seen, answered, choices)
+
+
+def _next_task(
+    draft: PageDraft[Scenario], progress: Progress, _: Mapping[str, Any]
+) -> None:
+    """The next challenge that is not solved, from the original batch."""
+    count = len(draft.scenario.challenges)
+    solved = progress.solved.get(draft.scenario.name, ())
+    here = board_lesson.chosen(draft, progress)
+    others = [(here + by) % count for by in range(1, count + 1)]
+    unsolved = [task for task in others if task not in solved]
+    draft.page.challenge = (unsolved or others)[0]
+    draft.reset()
+
+
+def _solve(
+    draft: PageDraft[Scenario], progress: Progress, _: Mapping[str, Any]
+) -> None:
+    """Shows a solution. Each of its changes is an edit that can be undone."""
+    name, task = draft.scenario.name, board_lesson.chosen(draft, progress)
+    if task not in progress.solved.get(name, ()):
+        progress.shown.setdefault(name, set()).add(task)
+    state = draft.origin
+    for change in draft.scenario.challenges[task].solution:
+        state = apply_solution(state, [change])
+        draft.become(state)
 
 
 def _brought(draft: PageDraft[Scenario], covered: bool, mark: str) -> dict[str, Any]:

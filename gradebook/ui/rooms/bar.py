@@ -216,32 +216,18 @@ def move(page: str, question: str, link: str = "", stage: str = "") -> None:
 
 
 def _learner(room: "Room", name: str, text: str) -> Standing:
-    """A learner's line with the votes, and the way to the lead's question or batch."""
-    mine, place, step = room.seat(seat.SEAT.get()), room.position, asked(name)
+    """A learner's line with the votes, and the way to the lead's question or batch.
+    `text` is the line of a page without a question."""
+    mine = room.seat(seat.SEAT.get())
     vote = mine.votes.get(name)
-    if name:
-        text = "Nobody sees who said what."
-        if name in room.again:
-            text = "The lead asks again: discuss it, then vote once more."
-    if name in room.revealed:
-        text = "The lead has revealed the answer."
-    elif vote == SKIPPED:
-        text = "You looked at the answer, so you have no vote here."
-    elif vote is not None and step:
-        chosen = words.plain(step.choices[vote])
-        change = "You can change it until the reveal."
-        text = f"You said **{chosen}**. {'' if room.is_over(name) else change}"
 
     def switch() -> None:
         seat.act("change_seat", follows=keys.widget("room-follow"))
         keys.SEEN.drop()
 
-    def take(place: "Position") -> None:
-        link = decode(dict(parse_qsl(place.link, True)), default=place.page)
-        address.take(link.state, covered=True).page.stage = place.stage
-
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown(f"Room **{room.code}**. {text}")
+        line = _about(room, name, vote) if name else text
+        st.markdown(f"Room **{room.code}**. {line}")
         keys.show("room-follow", mine.follows)
         st.toggle(
             "Follow the lead",
@@ -251,23 +237,49 @@ def _learner(room: "Room", name: str, text: str) -> Standing:
             " own.",
         )
         _leave_button()
-        pages = address.page_files()
-        if place and place.page in pages and place.question != name:
-            title = words.plain(address.page_title(pages[place.page]))
-            label = f"The lead is at “{title}”. Go there"
-            go = partial(keys.SEEN.put, True)
-            st.button(label, key="room-way", type="tertiary", on_click=go)
-        elif place and place.question == name and place.page in address.bug_files():
-            st.button(
-                "Open the lead's batch",
-                key="room-batch",
-                on_click=take,
-                args=(place,),
-                help="Undo brings yours back.",
-            )
+        if room.position:
+            _way_to(room.position, name)
     news(room, name)
     is_open = name in room.revealed or vote == SKIPPED
     return Standing(is_open, vote, place=mine.places.get(name))
+
+
+def _about(room: "Room", question: str, vote: int | None) -> str:
+    """What a learner is told about the question and the vote."""
+    step = asked(question)
+    if question in room.revealed:
+        return "The lead has revealed the answer."
+    if vote == SKIPPED:
+        return "You looked at the answer, so you have no vote here."
+    if vote is not None and step:
+        chosen = words.plain(step.choices[vote])
+        change = "You can change it until the reveal."
+        return f"You said **{chosen}**. {'' if room.is_over(question) else change}"
+    if question in room.again:
+        return "The lead asks again: discuss it, then vote once more."
+    return "Nobody sees who said what."
+
+
+def _way_to(place: "Position", question: str) -> None:
+    """The way from a learner's page with this question to where the lead is: to the
+    lead's page, or on the same page to the lead's batch."""
+
+    def take() -> None:
+        link = decode(dict(parse_qsl(place.link, True)), default=place.page)
+        address.take(link.state, covered=True).page.stage = place.stage
+
+    if place.question != question and place.page in address.page_files():
+        title = words.plain(address.page_title(place.page))
+        label = f"The lead is at “{title}”. Go there"
+        go = partial(keys.SEEN.put, True)
+        st.button(label, key="room-way", type="tertiary", on_click=go)
+    elif place.question == question and place.page in address.bug_files():
+        st.button(
+            "Open the lead's batch",
+            key="room-batch",
+            on_click=take,
+            help="Undo brings yours back.",
+        )
 
 
 def _leave_button(label: str = "Leave the room") -> None:

@@ -149,7 +149,8 @@ def _step(step: Step, revealed: bool) -> None:
         for part, lines in zip(st.columns(len(parts)), parts):
             part.markdown("  \n".join(lines))
         file, link = _opened(step)
-        label = "Open the case" if step.scenario else f"Open “{page_title(file)}”"
+        title = page_title(place(step)[0])
+        label = "Open the case" if step.scenario else f"Open “{title}”"
         links = {label: link}
         if step.scenario:
             links["Presenter view"] = link | {address.PRESENT: "1"}
