@@ -292,7 +292,11 @@ class Listing(NamedTuple):
 
 
 def first_sentence(function: Callable[..., object]) -> str:
-    """The first sentence of the docstring, without the shape."""
+    """The first sentence of the docstring, without the shape.
+
+    It is the docstring's summary, which PEP 257 says tools may take. A field of its own
+    would say the same twice, away from the code that it describes.
+    """
     text = " ".join((function.__doc__ or "").split())
     return text.split(". ")[0].rstrip(".") + "."
 

@@ -48,6 +48,8 @@ class Outcome(NamedTuple):
 def paragraphs(name: str) -> list[str]:
     """What a law says, and what a step must have to test it. Raises GradebookError
     for a name not in LAWS."""
+    # A law's docstring has these two paragraphs and no more (a test asks for it): an
+    # exported pytest file holds the law's source, and says it there, too.
     doc = getdoc(LAWS[choice(name, LAWS, "laws")]) or ""
     return [" ".join(paragraph.split()) for paragraph in doc.split("\n\n")]
 

@@ -380,10 +380,12 @@ def kept_prompts(step: Step, settings: Settings) -> FollowUps:
     """
     if not settings["filter_flat"] or settings["reward_clip"] is not None:
         return
-    groups = grouped(step, "prompt")
-    flat = [g for g in groups if len({r["reward"] for r in g if r["scored"]}) < 2]
-    differ: list = sum([g for g in groups if g not in flat], [])
-    zeros = due_of([row for row in sum(flat, []) if row["valued"]], 0.0)
+    flat: list = []
+    differ: list = []
+    for rows in grouped(step, "prompt"):
+        rewards = {row["reward"] for row in rows if row["scored"]}
+        (differ if len(rewards) > 1 else flat).extend(rows)
+    zeros = due_of([row for row in flat if row["valued"]], 0.0)
     if zeros:
         yield FollowUp("", step, zeros)
     if differ and settings["reward_scaling"]:

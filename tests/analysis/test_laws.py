@@ -20,6 +20,7 @@ from gradebook.analysis.law_check import (
     groups_of,
     judge,
     on_groups,
+    paragraphs,
     step_of,
     words,
 )
@@ -38,6 +39,12 @@ def batch(reward, prompt=None, **columns):
 
 def case(name):
     return gradebook.load(name).batch()
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_a_law_says_what_holds_and_what_it_needs(name):
+    law, needs = paragraphs(name)
+    assert law.endswith(".") and needs.startswith("It needs ")
 
 
 # The correct engine keeps them, the bugs do not
