@@ -194,6 +194,17 @@ class LoggedSteps:
         changed = replace(self, batch=batch, advantage=advantage, labels=labels)
         return replace(changed, names=names)
 
+    def of_rows(self, keep: np.ndarray) -> LoggedSteps:
+        """Only the rows `keep`, bool [R], at least one."""
+        rows = np.flatnonzero(keep)
+        return replace(
+            self,
+            batch=self.batch.select(torch.from_numpy(rows)),
+            advantage=self.advantage[rows],
+            labels=self.labels[np.unique(self.step_of[rows])],
+            names=None if self.names is None else self.names[rows],
+        )
+
     def parts(self) -> Iterator[np.ndarray]:
         """Neighbouring steps of about PART rows, bool [S], together all."""
         part = self.starts // PART

@@ -61,6 +61,16 @@ def test_copies_without_a_vote_match_the_computation():
     assert (verdict.exit_code, verdict.estimator) == (0, "grpo")
 
 
+def test_masked_rows_that_vote_beside_copies_without_a_vote_are_asked_about():
+    frame = a_log()
+    frame = with_copies(frame.assign(advantage=grpo(frame)))
+    # Every fourth row is rejected, and a copy need not say what its original says.
+    rejected = frame.assign(accepted=frame.index % 4 != 1)
+    verdict = verdict_on(rejected)
+    assert (verdict.exit_code, verdict.verdict) == (2, "asks")
+    assert "rejected_rows" in (verdict.bug, *verdict.asks)
+
+
 @pytest.mark.parametrize("least", [0.6, 0.85])
 def test_a_least_deviation_is_a_computation_of_its_own(least):
     frame = a_log(steps=10)
@@ -159,3 +169,36 @@ def test_rows_of_zero_without_a_vote_are_found_without_a_rollout_id():
     verdict = verdict_on(frame)
     assert (verdict.exit_code, verdict.left_over) == (2, "no vote")
     assert verdict.near.startswith("48 rows have advantage 0. GRPO fits all other rows")
+
+
+def test_neighbouring_steps_are_compared_also_if_one_of_them_tells_nothing():
+    frame = a_log(prompts=1)
+    # Rows 1 and 3 of the third prompt have its mean: their step has only zeros.
+    frame.loc[8:11, "reward"] = [0.0, 0.5, 1.0, 0.5]
+    half = frame.groupby("uid").cumcount() % 2
+    frame = frame.assign(advantage=grpo(frame), step=2 * frame["step"] + half)
+    verdict = verdict_on(frame.sort_values(["step", "uid"], kind="stable"))
+    assert (verdict.exit_code, verdict.left_over) == (2, "neighbours")
+
+
+def test_a_kl_in_the_reward_is_seen_though_deviations_differ_and_pairs_hide_it():
+    frame = a_log(steps=12, prompts=2)
+    # Deviations of 0.1 to 10, and every third step has pairs, whose advantages are
+    # 0.707 and -0.707 whatever their rewards are.
+    frame["reward"] *= 10.0 ** (frame["uid"] % 3 - 1)
+    pairs = (frame["step"] % 3 == 1) & (frame.groupby("uid").cumcount() > 1)
+    frame = frame[~pairs].reset_index(drop=True)
+    kl = np.random.default_rng(1).random(len(frame)) * 0.02 * frame["step"]
+    verdict = verdict_on(frame.assign(advantage=grpo(frame, frame["reward"] - kl)))
+    assert (verdict.exit_code, verdict.left_over) == (2, "kl")
+
+
+def test_a_floor_of_deviations_is_seen_beside_prompts_of_equal_rewards():
+    frame = a_log(steps=10, size=5)
+    frame["reward"] *= 2.0 ** (frame["uid"] % 4 - 2)
+    # The float64 mean of five times 0.815017 is not 0.815017.
+    frame.loc[frame["uid"] % 5 == 0, "reward"] = 0.815017
+    advantage = grpo(frame, least=0.4013).round(5)
+    verdict = verdict_on(frame.assign(advantage=advantage))
+    assert (verdict.exit_code, verdict.left_over) == (2, "floor")
+    assert "divided by 0.4013 instead" in verdict.near

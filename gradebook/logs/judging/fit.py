@@ -141,7 +141,10 @@ class Ruler:
             away = np.where(self.ignored, 0, away)
         limit = self.base + self.written + self.score_slack(computed)
         limit += self.reward_slack(computed)
-        return self.steps.worst(np.where(np.isinf(limit), 0, away / limit))
+        times = np.divide(
+            away, limit, out=np.zeros_like(away), where=np.isfinite(limit)
+        )
+        return self.steps.worst(times)
 
     def out_of_reach(self, computed: Numbers, whitened: bool) -> np.ndarray:
         """bool [S]: a row of the step is so far that no usual eps brings it near. False

@@ -209,10 +209,12 @@ def _may_vote(declaration: Declaration) -> bool:
 
 def _with_voters(evidence: Evidence, fitting: Sequence[Computation]) -> Evidence:
     """The evidence with the bugs by which rows vote that should not count. The logged
-    advantages of these rows are not compared."""
+    advantages of these rows are not compared, nor are copies that have no vote."""
     steps = evidence.steps
+    if fitting[0].view.no_copies:
+        steps = steps.of_rows(space.originals(steps) == np.arange(steps.rows))
     counted = EngineRuns(steps).counted.numpy()
-    fits = Fits(replace(evidence.ruler, ignored=~counted))
+    fits = Fits(replace(evidence.ruler, steps=steps, ignored=~counted))
     suspects = {
         suspect: fit
         for suspect, fit in _bugs_beside(

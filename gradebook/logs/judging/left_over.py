@@ -34,6 +34,9 @@ FEWEST = 3
 """A bound is one only if so many rows are at it."""
 ORDERED = 0.95
 """The share of pairs of rows whose rest must be ordered as their lengths are."""
+FEWEST_STEPS = 4
+"""Growth from 0 is told from so many steps at least: three are in order by chance in
+one of six cases."""
 GROWS = 0.1
 """A rest grows from 0 if it is less than this at first, as a share of the last."""
 
@@ -61,23 +64,29 @@ def left_over(ruler: Ruler) -> tuple[LeftOver, ...]:
     """The pattern in the differences that no known computation explains; () if there is
     none. The kinds are tried in order, and the first that the numbers show is
     returned."""
-    part = ruler.of_steps(sampled(ruler.steps))
-    for rows, all_count in _looked_at(part):
+    spread = ruler.of_steps(sampled(ruler.steps))
+    first = ruler.of_steps(first_steps(ruler.steps))
+    for all_count in (False, True):
+        if all_count and EngineRuns(spread.steps).counted.all():
+            break  # no row was left out
         for look in KINDS:
-            if finding := look(rows):
+            part = first if look is neighbours else spread
+            if finding := look(_counting_all(part) if all_count else part):
                 is_of_all = all_count or finding.all_count
                 return (replace(finding, all_count=is_of_all),)
     return ()
 
 
-def _looked_at(part: Ruler) -> Iterator[tuple[Ruler, bool]]:
-    """The rows that are examined, and whether all were counted: first the rows as the
-    log marks them, then, if the log leaves some out, the same rows as if all
-    counted."""
-    yield part, False
-    if not EngineRuns(part.steps).counted.all():
-        every = replace(part.steps, batch=viewed(part.steps, View(all_rows=True)))
-        yield replace(part, steps=every), True
+def _counting_all(part: Ruler) -> Ruler:
+    """The same rows as if all counted, also those that the log marks as left out."""
+    batch = viewed(part.steps, View(all_rows=True))
+    return replace(part, steps=replace(part.steps, batch=batch))
+
+
+def first_steps(steps: LoggedSteps) -> np.ndarray:
+    """The first steps, of about ROWS rows, without a gap; two at least. bool [S]"""
+    size = steps.batch.rows_per_step.numpy()
+    return np.cumsum(size) <= max(ROWS, size[:2].sum())
 
 
 def sampled(steps: LoggedSteps) -> np.ndarray:
@@ -136,14 +145,6 @@ def relabelled(steps: LoggedSteps, prompt: np.ndarray, step: np.ndarray) -> Logg
     return replace(steps, batch=batch, advantage=steps.advantage[order], labels=labels)
 
 
-def only(steps: LoggedSteps, keep: np.ndarray) -> LoggedSteps:
-    """The rows `keep`, bool [R], at least one."""
-    rows = np.flatnonzero(keep)
-    labels = steps.labels[np.unique(steps.step_of[rows])]
-    batch = steps.batch.select(torch.from_numpy(rows))
-    return replace(steps, batch=batch, advantage=steps.advantage[rows], labels=labels)
-
-
 # Rows grouped otherwise, or set to 0
 
 
@@ -189,8 +190,8 @@ def one_row(ruler: Ruler) -> LeftOver | None:
     before_last = np.nan_to_num(steps.advantage[~last], nan=1.0)
     if last.all() or not (np.abs(before_last) <= EXACT).all():
         return None
-    each_alone = only(steps, last)
-    with_all = only(steps, np.ones(steps.rows, dtype=bool))
+    each_alone = steps.of_rows(last)
+    with_all = steps.of_rows(np.ones(steps.rows, dtype=bool))
     for part, at in ((each_alone, last[last]), (with_all, last)):
         if c := _fitting_at(replace(ruler, steps=part), at):
             return LeftOver(ONE_ROW, c, 0, int(last.sum()), steps.rows)
@@ -218,7 +219,7 @@ def no_vote(ruler: Ruler) -> LeftOver | None:
     keep = np.abs(np.nan_to_num(steps.advantage, nan=1.0)) > EXACT
     if keep.sum() < FEWEST or keep.all():
         return None
-    part = replace(ruler, steps=only(steps, keep))
+    part = replace(ruler, steps=steps.of_rows(keep))
     if (c := fitting(part)) is None:
         return None
     return LeftOver(NO_VOTE, c, 0, int((~keep).sum()), steps.rows)
@@ -263,8 +264,8 @@ def floor(ruler: Ruler) -> LeftOver | None:
         spread = computed.spread[steps.groups.first]
         if misses.sum() < FEWEST or not fits.any() or misses.all():
             continue
-        # A flat prompt fits whatever divides it.
-        kept = ~misses & (spread > 0)
+        # A flat prompt, but for float64's rounding, fits whatever divides it.
+        kept = ~misses & (spread > EXACT)
         if not kept.any() or spread[misses].max() >= spread[kept].min():
             continue
         rows = misses[steps.prompt]
@@ -337,7 +338,7 @@ def kl(ruler: Ruler) -> LeftOver | None:
     """The finding that the differences add up to 0 in each prompt and grow from 0 over
     the steps, as those of a KL in the reward do; None if the log does not show it."""
     steps = ruler.steps
-    if steps.step_count < 4 or not np.isfinite(steps.advantage).all():
+    if not np.isfinite(steps.advantage).all():
         return None
     sums = np.bincount(steps.prompt, steps.advantage)
     rounding = ruler.base + ruler.written + SCORES * np.abs(steps.advantage)
@@ -350,12 +351,14 @@ def kl(ruler: Ruler) -> LeftOver | None:
         computed = numbers_of(steps, c)
         if c.divides and not _has_deviation_1(ruler, c):
             continue
-        rest = (
-            _off_the_line(steps, computed.values)
-            if c.divides
-            else (steps.advantage - computed.values)
-        )
-        if _grows(rest, steps):
+        rest = steps.advantage - computed.values
+        free = steps.groups.size - 1
+        if c.divides:
+            # In units of the reward: small deviations would make some steps large.
+            rest = _off_the_line(steps, computed.values) * computed.scale
+            is_flat = computed.values[steps.groups.first] == 0
+            free = np.where(is_flat, 0, np.maximum(free - 1, 0))
+        if _grows(rest, free, steps):
             return LeftOver(KL, c, 0, steps.rows, steps.rows)
     return None
 
@@ -382,9 +385,15 @@ def _off_the_line(steps: LoggedSteps, values: np.ndarray) -> np.ndarray:
     )
 
 
-def _grows(rest: np.ndarray, steps: LoggedSteps) -> bool:
-    size = np.sqrt(steps.total(rest**2) / steps.batch.rows_per_step.numpy())
-    third = max(1, steps.step_count // 3)
+def _grows(rest: np.ndarray, free: np.ndarray, steps: LoggedSteps) -> bool:
+    """Whether a rest, [R], grows from 0 over the steps. `free`, [G], are the degrees of
+    freedom of each prompt's rest: a mean takes one, and a line through it another."""
+    freedom = np.bincount(steps.groups.step, free)
+    tells = freedom > 0
+    if tells.sum() < FEWEST_STEPS:
+        return False
+    size = np.sqrt(steps.total(rest**2)[tells] / freedom[tells])
+    third = max(1, len(size) // 3)
     last = np.median(size[-third:])
     if size[0] > GROWS * last or last < 1e-3:
         return False

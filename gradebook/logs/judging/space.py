@@ -330,7 +330,7 @@ def originals(steps: LoggedSteps) -> np.ndarray:
     """The row that each row is a copy of, or itself: a step's end may repeat its
     first row, or its first rows in order. int64 [R]"""
     b = steps.batch
-    columns = steps.prompt, steps.reward, b.tokens.numpy()
+    columns = steps.prompt, steps.reward, b.all_tokens.numpy()
     cells = np.stack([*columns, steps.advantage], axis=1)
     original = np.arange(steps.rows)
     for start, rows in zip(steps.starts, np.split(cells, steps.starts[1:])):
