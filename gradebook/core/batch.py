@@ -328,9 +328,9 @@ def codes(labels: np.ndarray) -> np.ndarray:
         return np.concatenate([[0], new.cumsum()])[: len(labels)]
     if len(labels) > FEW:
         return pd.factorize(labels)[0].astype("int64", copy=False)
-    seen: dict[Any, int] = {}
-    numbered = [seen.setdefault(label, len(seen)) for label in labels.tolist()]
-    return np.array(numbered, dtype="int64")
+    cells = labels.tolist()
+    numbers = {label: number for number, label in enumerate(dict.fromkeys(cells))}
+    return np.fromiter(map(numbers.__getitem__, cells), "int64", len(cells))
 
 
 # Reading a column: a list, an array or a tensor becomes a tensor
@@ -411,9 +411,10 @@ def as_tensor(key: str, value: Any) -> Tensor:
     return torch.from_numpy(array.astype(array.dtype.newbyteorder("="), copy=False))
 
 
-def _as_array(value: Any) -> np.ndarray:
+def _as_array(value: Any, kind: Any = None) -> np.ndarray:
+    """The value as an array of this dtype; one without a dimension if it is none."""
     try:
-        return np.array(value)
+        return np.array(value, dtype=kind)
     except (ValueError, TypeError):  # lists of different lengths
         return np.array(None)
 
@@ -434,13 +435,18 @@ def _unreadable(key: str, value: Any) -> GradebookError:
 
 def _strings(key: str, labels: Any) -> np.ndarray | None:
     """Labels that are strings, as objects [R]; None if none is."""
-    cells = _as_array(None if isinstance(labels, Tensor) else labels)
+    # Without a dtype, each string of a list would be copied into a cell as wide as
+    # the longest.
+    kind = object if isinstance(labels, (list, tuple)) else None
+    cells = _as_array(None if isinstance(labels, Tensor) else labels, kind)
     if cells.dtype.kind in "iuf" or cells.ndim != 1:
         return None
     cells = np.asarray(labels, dtype=object)
-    text = [isinstance(label, str) for label in cells]
-    if len({*text}) == 2:
+    # A column has many rows, but few types.
+    are_text = {issubclass(each, str) for each in {*map(type, cells.tolist())}}
+    if len(are_text) == 2:
+        text = [isinstance(label, str) for label in cells]
         row = text.index(not text[0])
         expected = "whole numbers, or strings in every row"
         raise refuse(expected, cells[row], key, row=row)
-    return cells if any(text) else None
+    return cells if True in are_text else None
