@@ -187,7 +187,7 @@ class Recorder(AbstractContextManager["Recorder"]):
         """To a new stream if columns are others, or the last write failed."""
         import pyarrow as pa  # a guard does without
 
-        columns: dict[str, Any] = dict(rows.columns)
+        columns: dict[str, Any] = {n: _whole(c) for n, c in rows.columns.items()}
         rank, session = self._facts.rank, self._facts.session
         if self.prompts == "per rank":
             labels = columns["prompt"].tolist()
@@ -287,7 +287,7 @@ def _arrays(cells: Mapping[str, Any], rows: int) -> dict[str, np.ndarray]:
     columns = {name: read_cells(name, cell, rows) for name, cell in cells.items()}
     reward = columns["reward"]
     refuse_cells("reward", reward.isinf(), reward, "a finite number, NaN or None")
-    arrays = {name: _array(column) for name, column in columns.items()}
+    arrays = {name: np.asarray(column) for name, column in columns.items()}
     missing = np.isnan(arrays["reward"])
     if missing.any():
         arrays["scored"] = arrays.get("scored", True) & ~missing
@@ -337,13 +337,12 @@ def _by_token(
     return arrays | {"mask": mask.numpy()} if arrays and mask is not None else {}
 
 
-def _array(column: Any) -> np.ndarray:
-    """A column as a file holds it: no file can hold half characters."""
-    array = np.asarray(column)
-    if array.dtype == object:
-        texts = [text.encode("utf-8", "backslashreplace").decode() for text in array]
-        array = np.array(texts, dtype=object)
-    return array
+def _whole(column: np.ndarray) -> np.ndarray:
+    """The column, [R], as a file holds it: no file can hold half characters."""
+    if column.dtype != object:
+        return column
+    texts = [text.encode("utf-8", "backslashreplace").decode() for text in column]
+    return np.array(texts, dtype=object)
 
 
 def _floats(key: str, value: Any) -> tuple[Tensor, Any]:
