@@ -8,6 +8,7 @@ declaration the guard warns only of what no declaration could excuse.
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import dropwhile
 from typing import Any
 
 import numpy as np
@@ -28,10 +29,6 @@ from gradebook.logs.judging.sentences import statement_of
 from gradebook.logs.logged_steps import LoggedSteps, to_logged
 from gradebook.logs.recorder import RecordedStep, recorded_step
 from gradebook.logs.signal import signal_of
-
-KEPT = 3
-"""So many readings that fitted the steps before are tried first."""
-
 
 @dataclass(frozen=True)
 class Finding:
@@ -169,12 +166,12 @@ class Guard:
             return None
         fitted = self._fitting(ruler)
         if fitted:
-            self._fitted = tuple(fitted[:KEPT])
+            self._fitted = tuple(fitted)
             return None
         j = judge(ruler, self._declaration)
         if j.verdict == "correct":
             allowed = filter(self._declaration.allows, j.computations)
-            self._fitted = tuple(allowed)[:KEPT]
+            self._fitted = tuple(allowed)
         if not self._acts_on(j):
             return None
         correct = j.correct
@@ -193,9 +190,14 @@ class Guard:
         )
 
     def _fitting(self, ruler: Ruler) -> list[Computation]:
-        """The computations that give the step's advantages. Those that fitted the
-        earlier steps are tried first, then the declared ones."""
-        fitted = [c for c in self._fitted if numbers.fit(ruler, c).good.all()]
+        """The computations to try first at the next step; the first of them gives this
+        step's advantages. Empty if none does. Those that fitted an earlier step are
+        tried one after the other, then all that were declared."""
+
+        def misses(c: Computation) -> bool:
+            return not numbers.fit(ruler, c).good.all()
+
+        fitted = [*dropwhile(misses, self._fitted)]
         if fitted or not self.declared:
             return fitted
         declaration = self._declaration
