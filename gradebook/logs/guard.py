@@ -30,6 +30,7 @@ from gradebook.logs.logged_steps import LoggedSteps, to_logged
 from gradebook.logs.recorder import RecordedStep, recorded_step
 from gradebook.logs.signal import signal_of
 
+
 @dataclass(frozen=True)
 class Finding:
     """The first step whose advantages are wrong.
