@@ -306,6 +306,8 @@ class BugRecord(FilePart):
 
     columns          log columns that the check needs to try the bug; a tuple inside
                      means one of several
+    without          how rows count if the log has none of the columns, for a bug that
+                     the check tries then, too; "" for any other
     in_advantages    False: the bug leaves no trace in advantages
     couples_prompts  a row's faulty advantage may depend on the rows of other
                      prompts, whatever the settings are
@@ -331,6 +333,7 @@ class BugRecord(FilePart):
     would_tell: str
     laws: Annotated[tuple[str, ...], between(1)]
     proof: Literal["structure", "column", "declaration"] = "declaration"
+    without: str = ""
     loses: Literal["", "float32 mean", "float32 variance", "bfloat16 mean"] = ""
     guesses: Mapping[SettingName, Annotated[tuple[Any, ...], between(1)]] = field(
         default_factory=dict

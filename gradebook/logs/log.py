@@ -436,7 +436,9 @@ def _unchecked(has: frozenset[str]) -> tuple[str, list[str]]:
     bugs = map(bug, BUGS)
     unchecked = [b for b in bugs if not (b.in_advantages and can_show(b, has))]
     lines = [
-        f"Not checked: {b.title}. That needs {b.tells}."
+        f"{b.title} was checked with {b.without}. It shows in full with {b.tells}."
+        if b.without
+        else f"Not checked: {b.title}. That needs {b.tells}."
         for b in unchecked
         if b.in_advantages
     ]

@@ -170,7 +170,8 @@ def suspects(
     }
     for name in names:
         record = bug(name)
-        if not record.in_advantages or not can_show(record, steps.has):
+        has_columns = can_show(record, steps.has) or bool(record.without)
+        if not record.in_advantages or not has_columns:
             continue
         # Bugs of the sum of rewards that were normalized each are not known.
         if steps.several and record.stage not in HOW_ROWS_COUNT:
