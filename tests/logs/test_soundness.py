@@ -171,6 +171,50 @@ def test_rows_of_zero_without_a_vote_are_found_without_a_rollout_id():
     assert verdict.near.startswith("48 rows have advantage 0. GRPO fits all other rows")
 
 
+def one_pass(rewards):
+    """The advantages of one prompt under NeMo-RL's leave-one-out: the distance from the
+    other rows' mean, over their deviation if that is above 0. Their variance is the
+    mean of squares minus the squared mean, in float32."""
+    x = np.asarray(rewards, dtype="float32")
+    out = []
+    for row in range(len(x)):
+        others = np.delete(x, row)
+        mean = others.sum(dtype="float32") / np.float32(len(others))
+        square = (others * others).sum(dtype="float32") / np.float32(len(others))
+        variance = (square - mean * mean) * np.float32(len(others) / (len(others) - 1))
+        away = rewards[row] - np.delete(rewards, row).mean()
+        out.append(away / (np.sqrt(variance) + 1e-6) if variance > 0 else away)
+    return out
+
+
+def test_a_one_pass_variance_is_named_beside_siblings_that_differ_a_little():
+    frame = a_log(steps=8, size=4)
+    reward = frame["reward"].to_numpy(copy=True)
+    # Equal siblings, whose variance float32 gets wrong: the proof. And siblings
+    # 0.005 apart: float32 moves the last row's advantage of -32.2 by 0.02.
+    reward[0::12], reward[1::12], reward[2::12], reward[3::12] = 1.0, 0.9, 0.9, 0.9
+    reward[4:8] = 0.7, 0.71, 0.705, 0.544
+    advantage = np.concatenate([one_pass(each) for each in np.split(reward, 24)])
+    verdict = verdict_on(frame.assign(reward=reward, advantage=advantage))
+    assert (verdict.exit_code, verdict.bug) == (1, "one_pass_variance")
+
+
+def test_a_second_normalization_is_asked_about_without_a_count_of_transitions():
+    frame = a_log()
+    # Without prompts of equal rewards, twice would be once with ddof 0.
+    frame.loc[frame["uid"] % 3 == 0, "reward"] = 1.0
+    once = grpo(frame)
+    of_step = once.groupby(frame["step"])
+    deviation = of_step.transform(lambda a: a.std(ddof=0))  # as GEM has it
+    twice = (once - of_step.transform("mean")) / (deviation + 1e-9)
+    verdict = verdict_on(frame.assign(advantage=twice))
+    assert verdict.exit_code == 0
+    assert (
+        "If GRPO was configured, these are the numbers of the bug Double normalization."
+        in verdict.sentence
+    )
+
+
 def test_neighbouring_steps_are_compared_also_if_one_of_them_tells_nothing():
     frame = a_log(prompts=1)
     # Rows 1 and 3 of the third prompt have its mean: their step has only zeros.

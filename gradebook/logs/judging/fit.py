@@ -20,6 +20,9 @@ from gradebook.logs.logged_steps import LoggedSteps
 EXACT, SCORES, WRITTEN, REWARDS, NONE = range(5)
 """The levels, best first; NONE is no fit."""
 
+SHORT = 10
+"""Numbers that are short by nature are off by less than their rounding over this."""
+
 
 @dataclass(frozen=True, eq=False)
 class Numbers:
@@ -81,6 +84,18 @@ class Ruler:
         return self.advantage.of(self.steps.advantage)
 
     @cached_property
+    def exact(self) -> np.ndarray:
+        """What a row may be off if it fits exactly. [R]
+
+        Rounding that is finer than what is always allowed tells nothing, so it is
+        allowed, too. Numbers rounded more coarsely are off by a random part of it: a
+        computation fits them exactly only if its own numbers are that short, and then
+        it is off by far less."""
+        is_fine = self.written <= self.base
+        short = np.minimum(self.base, self.written / SHORT)
+        return np.where(is_fine, self.base + self.written, short)
+
+    @cached_property
     def moved(self) -> np.ndarray:
         """Largest change of an undivided row by rounding of its step's rewards. [R]"""
         largest = self.steps.worst(np.abs(self.steps.reward))[self.steps.step_of]
@@ -107,6 +122,11 @@ class Ruler:
         rounded = np.isfinite(slack) & ~self.exact_scores & apart
         return np.where(rounded, np.minimum(slack, tolerance.MOST_SCORES), 0)
 
+    def limit(self, computed: Numbers) -> np.ndarray:
+        """float64 [R] how far a row may be off if it fits, but for rounding of the
+        rewards."""
+        return self.base + self.written + self.score_slack(computed)
+
     def reward_slack(self, computed: Numbers) -> np.ndarray:
         """float64 [R] the largest change by rounding of the rewards."""
         with np.errstate(all="ignore"):
@@ -117,14 +137,14 @@ class Ruler:
         away = distance(computed.values, self.steps.advantage)
         if self.ignored is not None:
             away = np.where(self.ignored, 0, away)
-        level = np.where(self._all(away <= self.base), EXACT, NONE)
+        level = np.where(self._all(away <= self.exact), EXACT, NONE)
         near = self.steps.total(away <= NEAR * self.size)
         written, rewards = self.base + self.written, self.reward_slack(computed)
         possible = self._all(away <= written + tolerance.MOST_SCORES + rewards)
         if possible.any() and (level == NONE).any():
             scores = self.score_slack(computed)
             written = written + scores
-            limits = self.base + scores, written, written + rewards
+            limits = self.exact + scores, written, written + rewards
             for each, limit in zip((SCORES, WRITTEN, REWARDS), limits):
                 fits = self._all(away <= limit)
                 level = np.minimum(level, np.where(fits, each, NONE))
@@ -139,8 +159,7 @@ class Ruler:
         away = distance(computed.values, self.steps.advantage)
         if self.ignored is not None:
             away = np.where(self.ignored, 0, away)
-        limit = self.base + self.written + self.score_slack(computed)
-        limit += self.reward_slack(computed)
+        limit = self.limit(computed) + self.reward_slack(computed)
         times = np.divide(
             away, limit, out=np.zeros_like(away), where=np.isfinite(limit)
         )
@@ -158,8 +177,8 @@ class Ruler:
         share = np.where(np.isnan(share), 0, share)
         if whitened:
             share = 3 * self.steps.worst(share)[self.steps.step_of]
-        limit = self.base + self.written + self.score_slack(computed)
-        limit += self.reward_slack(computed) + share * self.size
+        limit = self.limit(computed) + self.reward_slack(computed)
+        limit += share * self.size
         away = distance(computed.values, self.steps.advantage)
         if self.ignored is not None:
             away = np.where(self.ignored, 0, away)

@@ -613,12 +613,13 @@ def _lost_by(
         good = {c: -computations[c].good[at].sum() for c in computations}
         fitting = sorted(computations, key=lambda c: (good[c], plainness(c)))[:1]
     for c in fitting:
-        computed, good_steps = numbers.compute(steps, c), computations[c].good
-        off = distance(computed.values, steps.advantage) > ruler.base
-        odd = rows & off & good_steps[steps.step_of]
+        computed = numbers.compute(steps, c)
+        away = distance(computed.values, steps.advantage)
+        # A row that misses in a step that does not fit must be explained, too.
+        odd = (rows & (away > ruler.base)) | (away > ruler.limit(computed))
         rounded = log.assign(odd=odd, baseline=computed.baseline)
         shown = evidence_of(rounded, c.settings)
-        good_steps = good_steps & (steps.total(odd & (shown == 0)) == 0)
+        good_steps = steps.total(odd & (shown == 0)) == 0
         good_steps &= steps.total(odd) > 0
         if good_steps.any():
             unknown = np.full(steps.step_count, np.nan)

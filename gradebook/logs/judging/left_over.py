@@ -131,8 +131,8 @@ def fitting(ruler: Ruler, view: View = BY_PROMPT) -> Computation | None:
 
 def near(ruler: Ruler, computed: Numbers) -> np.ndarray:
     """bool [R] the rows that fit."""
-    limit = ruler.base + ruler.written + ruler.score_slack(computed)
-    return distance(computed.values, ruler.steps.advantage) <= limit
+    away = distance(computed.values, ruler.steps.advantage)
+    return away <= ruler.limit(computed)
 
 
 def relabelled(steps: LoggedSteps, prompt: np.ndarray, step: np.ndarray) -> LoggedSteps:
