@@ -75,6 +75,7 @@ def _quotient(comparison: Comparison, trace: Trace, row: int) -> Line:
     score, mean, divisor, result = (float(getattr(trace, s)[row]) for s in stages)
     # As many decimals as keep the distance, as printed, right to a tenth.
     far, least = score - mean, 3
+    # Three are printed at least; float32 has no ninth.
     for digits in range(8, 2, -1):
         printed = round(score, digits) - round(mean, digits)
         if abs(printed - far) <= abs(far) / 10:
@@ -134,7 +135,7 @@ def _baseline(batch: Batch, trace: Trace, row: int) -> str:
     if lone_rows and alone and batch.settings.lone_row == "raw":
         return f"0, {listed(heard or [row])} is alone and keeps its raw score"
     sentence = record.formula.format(rows=listed(heard))
-    if record.is_mean and 1 < len(heard) <= 6:
+    if record.is_mean and 1 < len(heard) <= MOST_TERMS:
         scores = [short(float(trace.score[r])) for r in heard]
         total = " + ".join(f"({x})" if x[0] == "−" else x for x in scores)
         sentence += f" = ({total}) / {len(heard)}"
@@ -240,7 +241,7 @@ def _second(batch: Batch, trace: Trace, row: int, m: float, s: float) -> str:
 
 
 MOST_TERMS = 6
-"""A longer sum is not written out."""
+"""A longer sum is not written out: it would be longer than a line of the page."""
 NEAR = 2e-4
 """How far a mean or a deviation that is read off may be from the one worked out: less
 than half of the third decimal, which is the last that is printed."""

@@ -65,6 +65,7 @@ Law: TypeAlias = Callable[[Step, Settings], FollowUps]
 
 
 def sampled(items: list, most: int = 16) -> list:
+    """At most so many of the items, evenly: a law runs the trainer for each."""
     return items[:: max(1, -(-len(items) // most))]
 
 
@@ -164,6 +165,8 @@ def scale(step: Step, settings: Settings) -> FollowUps:
         squares = sum((reward - mean) ** 2 for reward in rewards)
         spread = (squares / max(1, len(rewards) - 1)) ** 0.5
         spread *= abs(settings["reward_scaling"])
+        # d / (s + eps) and 10 d / (10 s + eps) differ by less than eps / s, as a share.
+        # Twice that is allowed; where it is a tenth and more, the law tells nothing.
         slack = 2 * settings["eps"] / spread if spread and divided else 0.0
         if len(set(rewards)) > 1 and spread and slack < 0.1:
             new = {row["row"]: row["reward"] * 10 for row in rows}
@@ -195,6 +198,7 @@ def flat(step: Step, settings: Settings) -> FollowUps:
         if min(rewards) == max(rewards):
             yield FollowUp("", step, zeros)
             continue
+        # No float is 100.1: a float32 mean of such rewards may be another number.
         for reward in (rewards[0], 100.1):
             new = due_of(earning, reward)
             what = f"the rewards of {listed([*new])} are all {reward:g}"
@@ -445,6 +449,7 @@ def anchor(step: Step, settings: Settings) -> FollowUps:
     It needs log-probabilities, the loss of PPO on policy, and no KL.
     """
     on_policy = settings["surrogate"] == "ppo" and settings["off_policy"] == "none"
+    # The ratio of 1.1 is within the clip, and a hundredth from its end.
     held = min(settings["clip_low"], settings["clip_high"]) > 0.11
     if not step or "logp" not in step[0] or settings["beta"] or not on_policy:
         return
@@ -600,7 +605,7 @@ def worst(law: Law, values: Values, steps: list, settings: Settings) -> tuple:
         for row, due, value, _ in lines:
             size = gap(due, value) - follow_up.slack
             if follow_up.falls:
-                size = float(not value < due - 1e-9)
+                size = float(not value < due - 1e-9)  # 1e-9 is rounding
             if follow_up.rises and value >= due:
                 size = 0.0
             if size > most:

@@ -23,7 +23,8 @@ from gradebook.engine.pipeline import CORRECT, Engine, Trace, run
 NOWHERE = "Nowhere: they agree"
 NO_BUG = "None: these numbers are correct"
 CHECKPOINTS = (3, 5)
-"""After so many revealed bugs there is a checkpoint."""
+"""After so many revealed bugs there is a checkpoint: three are few to choose among, and
+the second asks about two more."""
 MOST_CHOICES = 4
 """As many as a case's own question has at most (`Prediction`)."""
 

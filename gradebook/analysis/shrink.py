@@ -16,10 +16,11 @@ from gradebook.core.errors import GradebookError
 from gradebook.core.formatting import DUST
 
 MOST_RUNS = 2000
-"""The most candidates that are tried. One with a dozen rows takes about a
-millisecond."""
+"""The most candidates that are tried, so that a batch of somebody's own ends, too. One
+of a shipped case takes 1.5 ms, and no case needs more than 163 (2026-11-28)."""
 EXPLOSION = 100.0
-"""A faulty advantage that is this many times the correct one has exploded."""
+"""A faulty advantage that is this many times the correct one, or 1, has exploded. A
+distance of 0.1 and more that is divided by a usual eps alone, 1e-3 at most, has."""
 
 
 def shrink(state: State) -> Iterator[State]:
@@ -120,6 +121,7 @@ def plainer_rows(state: State) -> Iterator[State]:
 
 def rounder_numbers(state: State) -> Iterator[State]:
     """Rounder rewards, and one log-probability for all tokens of a row."""
+    # What a person would write: -5 to 5 in halves, and as log-probabilities -0.5 to -3.
     halves = [sign * n / 2 for n in range(11) for sign in (1, -1)]
     for name in ("reward", *LISTS):
         for row, cell in enumerate(state.table.cells.get(name, ())):

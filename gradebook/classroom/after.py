@@ -13,6 +13,11 @@ from gradebook.classroom.plan import TRAINING, Step, asked
 from gradebook.classroom.store import Room
 
 MOST_QUESTIONS = 60
+"""Questions of a link that are read, so that a forged one makes no endless page: more
+than the 43 steps of all plans, their opening and closing, and the 12 reports of a game
+of "Bug or not?" (counted on 2026-11-28)."""
+# A name is at most 60 characters long (the longest case's has 34), and has as many
+# counts as a question may have choices (`room.MOST_CHOICES`).
 ONE = re.compile(r"([a-zA-Z0-9_-]{1,60})~([0-9]{1,3}(?:\.[0-9]{1,3}){0,19})")
 
 

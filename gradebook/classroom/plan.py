@@ -24,11 +24,13 @@ from gradebook.training.transformer.experiments import experiment, experimented
 from gradebook.training.transformer.results import measured
 
 MINUTES = 60
-"""The length of a session, if a lead does not say otherwise."""
+"""The length of a session, if a lead does not say otherwise: a lesson. The hour's plan
+takes 60 with its opening and closing."""
 TRAINING = "training-"
 """Before the bug, in the name of its training runs' question."""
 LEAST = 3
-"""Minutes that a case needs."""
+"""Minutes that a case needs, to read it, predict and see the answer: the fewest that a
+case's file gives."""
 
 
 @dataclass(frozen=True)

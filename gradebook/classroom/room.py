@@ -33,19 +33,26 @@ ALPHABET = "CDFGHJKMNPQRTVWX34679"
 LENGTH = 6
 """Characters of a room's code: 21 to the power of 6 is 86 million codes."""
 MOST_ROOMS = 1000
+"""It bounds the database: rooms are open to whoever finds the page."""
 MOST_CHOICES = 20
+"""It bounds what a forged vote may write. A case's question has at most 4 choices."""
 KEPT = 23 * 3600.0
 """Seconds that a silent room is kept. Each server deletes such rooms every ten
 minutes, so none is kept for more than a day."""
 IDLE = 2 * 3600.0
-"""Seconds after which a silent room may be deleted from a full server."""
+"""Seconds after which a silent room may be deleted from a full server. A class that has
+a break leaves its browsers open, so its room is not silent."""
 SHARED = 0.25
-"""Seconds for which one look at a room serves all who ask for it."""
+"""Seconds for which one look at a room serves all who ask for it: as long as `news`
+waits between two looks."""
 WHOLE = 5.0
 """Seconds after which a room is read again though nobody changed it, since seats were
-heard of meanwhile."""
+heard of meanwhile. A twelfth of `store.GONE`, so the number of learners who are here is
+hardly older than it has to be."""
 READERS = 64
-"""Locks of which each room has one: whoever waits for a room's read shares it."""
+"""Locks of which each room has one: whoever waits for a room's read shares it. Two
+rooms seldom share one: there are more locks than connections to the database, of which
+a read takes one."""
 
 
 class Rooms:

@@ -38,8 +38,10 @@ dropped."""
 ONE_AT_A_TIME = 0x67726164
 """PostgreSQL's lock for servers that start together."""
 MOST_SEATS = 500
+"""Learners of a room: the largest class of `tests/bench/classroom.py`."""
 GONE = 60.0
-"""Seconds after which a silent seat no longer counts as in the room."""
+"""Seconds after which a silent seat no longer counts as in the room. A browser asks at
+least every 20 s (`news.WAIT`), so one that loses two requests still counts."""
 LOOKED = -1
 """The choice of a seat that looked at the answer: no vote. The pages say SKIPPED."""
 
@@ -206,15 +208,18 @@ def _counted(votes: Iterable[Mapping[str, int]]) -> Counts:
 
 PATIENCE = 5
 """Seconds that a database has to connect, to end some transaction of this server, and
-to give SQLite's lock. One that needs longer is away."""
+to give SQLite's lock. One that needs longer is away. A
+page waits that long at most, and people leave a page that does nothing for longer."""
 QUEUE = 4 * PATIENCE
 """Seconds to wait for a connection, and for a lock or an answer of a database that
 answers others meanwhile: longer than PATIENCE, since the votes of a class are written
 one after the other."""
 AGAIN = 1.0
-"""Seconds until a database that is away is tried again."""
+"""Seconds until a database that is away is tried again: one connection a second is no
+load for one that recovers."""
 CONNECTIONS, MORE_CONNECTIONS = 16, 10
-"""Connections of PostgreSQL that a server keeps, and takes besides under load."""
+"""Connections of PostgreSQL that a server keeps, and takes besides under load. By
+default PostgreSQL allows 100 (max_connections): three servers take 78."""
 LOG = logging.getLogger(__name__)
 
 
@@ -382,6 +387,8 @@ def _engine(url: str) -> sql.Engine:
             engine, "begin", lambda c: c.exec_driver_sql("BEGIN IMMEDIATE")
         )
         return engine
+    # In ms. A transaction that idles for longer than any wait of it is one of a server
+    # that stopped: its locks are free again after a minute.
     thousandths = 1000 * QUEUE
     return sql.create_engine(
         url,

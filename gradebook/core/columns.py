@@ -230,6 +230,7 @@ def as_text(value: Any) -> str:
     if isinstance(value, float):
         if math.isnan(value):
             return ""
+        # A float64 holds each whole number of 15 digits (sys.float_info.dig).
         whole = value.is_integer() and abs(value) < 1e15
         return str(int(value)) if whole else repr(float(value))
     return "" if value is None else str(value)
@@ -305,6 +306,7 @@ def number_of(token: int, cell: Any) -> float:
 
 def whole(cell: Any) -> int:
     value = number(cell)
+    # So that a product of two such numbers, or a sum of many, fits int64.
     if value != int(value) or not 0 <= value < 2**31:
         raise refuse("a whole number of 0 or more", as_text(cell))
     return int(value)

@@ -76,7 +76,8 @@ def choice(value: T, options: Iterable[T], key: str = "") -> T:
 
 
 def shown(value: object, limit: int = 60) -> str:
-    """A value as an error message prints it, cut to `limit` characters."""
+    """A value as an error message prints it, cut to `limit` characters: a message is to
+    fit a line or two, whatever somebody pasted into a cell."""
     try:
         text = repr(value)
     except ValueError:  # a whole number of thousands of digits

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 DUST = 1e-6
-"""A number of at most this size is 0: it is rounding."""
+"""A number of at most this size is 0: it is rounding. 16 operations in float32 on
+numbers of size 1 are off by at most 16 times 2 ** -24, which is 9.5e-7."""
 
 SHOWS = 5e-4
 """Half of the third decimal. Numbers are printed with three decimals, and
@@ -51,6 +52,7 @@ def signed(value: float, digits: int = 3, plus: str = "+") -> str:
     sign, size = "−" if value < 0 else plus, abs(value)
     if math.isinf(value):
         return f"{sign}∞"
+    # A billion with three decimals is 17 characters wide: too wide for a table's cell.
     if size >= 1e9 or 0 < size < 10**-digits:
         return sign + short(size, 3)
     text = f"{size:,.{digits}f}".replace(",", "\u2009")
@@ -71,6 +73,7 @@ def digits_apart(a: float, b: float, least: int = 3) -> int:
     """Decimals needed to tell `a` from `b`; `least` for equal numbers."""
     if not (math.isfinite(a) and math.isfinite(b)) or same(a, b):
         return least
+    # Numbers that are not the same are more than DUST apart: seven decimals tell them.
     apart = (d for d in range(least, 9) if f"{a:.{d}f}" != f"{b:.{d}f}")
     return next(apart, 9)
 

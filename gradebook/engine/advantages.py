@@ -322,6 +322,7 @@ def whitening_root(batch: Batch, variance: Tensor) -> Tensor:
     """The divisor of a second normalization, from its variance."""
     if batch.settings.whiten_eps == "after":
         return variance.sqrt() + batch.settings.eps
+    # The 1e-8 of verl's masked_whiten.
     return (variance + 1e-8).sqrt()
 
 

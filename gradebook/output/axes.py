@@ -6,20 +6,26 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from gradebook.core.formatting import settled
+from gradebook.core.tolerance import EXACT
 
 SQUASHED = 12.0
 """If the largest number is more than so many times the typical one, a linear axis would
-press the others together."""
+press the others together: on half a plot of 560 pixels the typical mark, 10 pixels
+wide, is then 22 from 0. Of the 111 panels of shipped cases (2026-11-28) five are above:
+one at 13.8, the others beyond 40; none of the rest is above 8."""
 ROUND = (1, 1.5, 2, 2.5, 3, 4, 5, 7.5, 10)
 """An axis of results, as far to the left as to the right of 0, ends at one of these
-times a power of ten."""
+times a power of ten. They are short to read, and an axis is at most 1.5 times as long
+as its numbers."""
 HEADROOM = 1.5
-"""The reach before the answer, in sizes of the largest correct value."""
+"""The reach before the answer, in sizes of the largest correct value: a guess beyond
+it has a place, and the end of the axis does not tell the faulty values."""
 FAR = 5
-"""A choice beyond so many reaches bends the axis."""
+"""A choice beyond so many reaches bends the axis: on a linear one, the largest correct
+value would be less than 1 / (5 * 1.5) of the way from 0 to the end."""
 CLOSE = 0.1
 """Rewards that differ by less than this share of their size would cover one another on
-an axis that begins at 0."""
+an axis that begins at 0: they share a tenth of its length."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +90,8 @@ def round_up(values: Iterable[float | None]) -> float:
     size = max((abs(x) for x in values if x), default=0.0)
     power = 10.0 ** math.floor(math.log10(size or 1))
     ends = (float(f"{end * power:.3g}") for end in ROUND)
-    return next(end for end in ends if end >= size * (1 - 1e-9))
+    # A product such as 1.5 * 0.2 is a little more than the 0.3 at which it ends.
+    return next(end for end in ends if end >= size * (1 - EXACT))
 
 
 def of_inputs(typed: Sequence[float], others: Iterable[float] = ()) -> Axis:

@@ -12,6 +12,7 @@ from plotly.basedatatypes import BaseFigure
 
 from gradebook.analysis.comparison import Influences
 from gradebook.core.formatting import DUST, settled, signed
+from gradebook.core.tolerance import EXACT
 from gradebook.output.panels import symlog
 from gradebook.training.environments import Measure
 from gradebook.training.study import Slider
@@ -60,6 +61,12 @@ class Ready(BaseFigure):
         return self._ready
 
 
+# Heights, margins and gaps are pixels, by eye: the left margin holds numbers of six
+# characters and a title that stands upright, the lower one numbers and a title, the
+# upper one a line of the legend. Plotly does not widen them, so a plot keeps its place
+# when its numbers change.
+
+
 def charted(data: list[PlotlyFigure], height: int, **layout: Any) -> PlotlyFigure:
     """A figure of this height in pixels."""
     margin = {"l": 64, "r": 12, "t": 34, "b": 52, "autoexpand": False}
@@ -74,10 +81,17 @@ def scatter(mode: str, x: Sequence[Any], y: Sequence[Any], **more: Any) -> Plotl
     return {"type": "scatter", "mode": mode, "x": x, "y": y, **more}
 
 
+def evenly(count: int, most: int) -> list[int]:
+    """At most so many of `count` places, evenly from the first one on, for ticks whose
+    texts do not overlap."""
+    return list(range(0, count, max(1, math.ceil(count / most))))
+
+
 # Training runs: the curves, and the effect by setting
 
 FRAMES = 20
-"""Pictures from the start to the end of a run that plays."""
+"""Pictures from the start to the end of a run that plays: at 60 ms each it takes 1.2 s,
+long enough to follow two curves."""
 PACE = {"frame": {"duration": 60, "redraw": False}, "transition": {"duration": 0}}
 PLAY: PlotlyFigure = ABOVE | {
     "type": "buttons",
@@ -148,7 +162,8 @@ def dose_figure(
     (setting, difference, half-width); `setting` is the filled one."""
     points = sorted(point for point in points if math.isfinite(point[1]))
     values = [value for value, _, _ in points]
-    current = [math.isclose(value, setting, abs_tol=1e-9) for value in values]
+    # The slider's stops are rounded to six decimals (Slider.values).
+    current = [math.isclose(value, setting, abs_tol=EXACT) for value in values]
     halves = [half if math.isfinite(half) else 0 for _, _, half in points]
     symbols = ["circle" if now else "circle-open" for now in current]
     trace = scatter(
@@ -168,11 +183,13 @@ def dose_figure(
 
 
 def _room(reach: tuple[float, float]) -> list[float]:
+    # On the 244 pixels of a plot's height, 7: half a mark at the end is not cut off.
     margin = 0.03 * (reach[1] - reach[0])
     return [reach[0] - margin, reach[1] + margin]
 
 
 def _number(value: float) -> float | None:
+    """To four decimals, finer than a pixel, so that a page has less to send."""
     return round(value, 4) if math.isfinite(value) else None
 
 
@@ -187,13 +204,14 @@ def map_figure(
     """Both maps side by side: a cell's shade is the root of its size's share, with a
     sign if there is room."""
     count = len(prompts)
+    # A map has 380 pixels. A cell below 8 is hard to hit; one above 30 tells no more.
     cell = max(8, min(30, 380 // max(count, 1)))
     moves = torch.stack([maps.correct, maps.faulty])
     moves = moves.where(~(moves.abs() <= DUST), 0)
     largest = moves.abs().nan_to_num(0, 0).max().clamp(min=DUST)
     shades = (moves.abs() / largest).clamp(max=1).sqrt() * moves.sign()
     blocks = [[*rows] for _, rows in groupby(range(count), prompts.__getitem__)]
-    ticks = list(range(0, count, max(1, math.ceil(count / 16))))
+    ticks = evenly(count, 16)
     rows = {"tickvals": ticks, "showgrid": False, "fixedrange": True}
     data, axes, shapes = [], {}, []
     for column, (name, across) in enumerate(zip(names, ("x", "x2"))):
@@ -225,6 +243,7 @@ def map_figure(
             "xgap": 2,
             "ygap": 2,
             "text": [[t[0] if t[0] in "+−" else "" for t in line] for line in texts],
+            # A letter is 12 pixels high, and a cell has a gap of 2 around it.
             "texttemplate": "%{text}" if cell >= 16 else "",
             "customdata": texts,
             "hovertemplate": "row %{x} moves row %{y} by %{customdata}<extra></extra>",
@@ -259,7 +278,8 @@ KINDS_OF_PROMPTS = {
 """Column of a signal's steps -> its words, its shade and its pattern. In ink alone:
 whether a prompt teaches is no verdict."""
 MOST_BARS = 120
-"""More steps than these are put together."""
+"""More steps than these are put together: on a plot of 600 pixels a bar is then 5 wide,
+one tile of its pattern; a narrower one would not show what it is."""
 
 
 def signal_figure(steps: "pd.DataFrame", few_from: int | None = None) -> PlotlyFigure:
@@ -299,7 +319,7 @@ def signal_figure(steps: "pd.DataFrame", few_from: int | None = None) -> PlotlyF
                 "hoverinfo": "text",
             }
         )
-    shown = list(range(0, len(labels), max(1, math.ceil(len(labels) / 8))))
+    shown = evenly(len(labels), 8)
     line = [] if few_from is None else [few_from // every - 0.5]
     return charted(
         data,
@@ -374,7 +394,7 @@ def timeline_figure(frame: "pd.DataFrame", coloured: bool = True) -> PlotlyFigur
             hoverinfo="text",
         )
         data += [marks] if places else []
-    shown = list(range(0, len(labels), max(1, math.ceil(len(labels) / 12))))
+    shown = evenly(len(labels), 12)
     largest = max([v for v in distances if math.isfinite(v)] + [0.0])
     top = math.ceil(math.log10(max(largest, 1.0)))
     powers = [10.0**k for k in range(0, top + 1, max(1, math.ceil(top / 3)))]
@@ -392,6 +412,7 @@ def timeline_figure(frame: "pd.DataFrame", coloured: bool = True) -> PlotlyFigur
             "largest difference",
             tickvals=[0.0, *map(symlog, powers)],
             ticktext=["0", *(f"{power:g}" for power in powers)],
+            # So that no mark is cut off, and none touches the legend.
             range=[-0.2, symlog(largest) * 1.15 + 0.2],
         ),
     )

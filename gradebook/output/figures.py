@@ -28,11 +28,16 @@ from gradebook.output.panels import Panel, stage_panel, telling, written
 from gradebook.output.rendering import rendered
 
 MOST = 40
-"""The most rows of a comparison that are drawn. Rows that differ come first."""
+"""The most rows of a comparison that are drawn: 800 pixels, about a screen. Rows that
+differ come first."""
 ROW, LEFT, PLOT, ROOM = 20, 70, 560, 60
-"""Pixels: a row's height, left of the plot, the plot, right of it."""
+"""Pixels: a row's height (a mark has 10), left of the plot (10 letters: the number of
+the row and 6 letters of its prompt), the plot, right of it (the word FLIP)."""
 NARROW, LETTER, EDGE = 330, 7, 12
-"""Pixels of a plot with words on its right, of a letter, around a small picture."""
+"""Pixels of a plot with words on its right, of a letter, at a plot's ends, where half a
+mark needs 5."""
+TICK = 45
+"""Pixels between two ticks, at least: a number of four digits has six letters."""
 
 
 class Figure(str):
@@ -102,10 +107,10 @@ def picture(
     values = [zero, *panel.finite]
     axis = axis or Axis(min(values), max(values), unit_of(values))
     left = max([LEFT, *(LETTER * len(label) for label in labels or ())])
-    x = _places(axis, left + 12, left + plot - 12)
+    x = _places(axis, left + EDGE, left + plot - EDGE)
     ticks: dict[float, str] = {}
     for value in (zero, axis.low, axis.high):
-        if all(abs(x(value) - place) > 45 for place in ticks):
+        if all(abs(x(value) - place) > TICK for place in ticks):
             ticks[x(value)] = written(value, value, digits=4, write=short)[0]
     rows, shaded = _marks(panel, x, ROW), False
     for row, prompt in enumerate(prompts):

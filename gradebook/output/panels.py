@@ -139,6 +139,10 @@ def summary(panel: Panel) -> str:
     return in_words(panel.title, len(rows), apart, flipped)
 
 
+MOST_NAMED = 6
+"""Rows that a sentence names: more are no sentence."""
+
+
 def in_words(
     title: str, rows: int, apart: Sequence[int], flipped: Sequence[int]
 ) -> str:
@@ -149,7 +153,7 @@ def in_words(
     sentence = f"{len(apart)} of {rows} rows differ in {title}"
     if flipped:
         sentence += "; the sign flips on row" + "s" * (len(flipped) > 1)
-        sentence += f" {', '.join(map(str, flipped[:6]))}"
-        more = len(flipped) - 6
+        sentence += f" {', '.join(map(str, flipped[:MOST_NAMED]))}"
+        more = len(flipped) - MOST_NAMED
         sentence += f" and {more} more" if more > 0 else ""
     return sentence + "."

@@ -89,4 +89,5 @@ def _reports(status: Iterable[Status], lead: str) -> list[str]:
 
 
 def _wrapped(text: str, lead: str = "") -> str:
+    # A terminal has 80 columns if nobody widened it.
     return textwrap.fill(lead + text, 78, subsequent_indent=" " * len(lead))

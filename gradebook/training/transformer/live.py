@@ -20,7 +20,9 @@ from gradebook.training.transformer.results import (
 
 UPDATES, LOOK, HELD_OUT, WORDS = 50, 5, 128, 24
 """Of a live run: its updates, those from one point to the next, the held-out prompts
-of a point, and how many of their answers are shown."""
+of a point, and how many of their answers are shown. Five updates and a point take 3.8 s
+of one core, so the whole run takes about 40 s (2026-11-28). The share of 4 * 128
+answers has a standard error of at most 2.2 points."""
 
 
 @cache

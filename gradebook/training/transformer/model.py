@@ -45,6 +45,7 @@ def _initial(shape: Shape, seed: int) -> Iterator[tuple[str, Tensor]]:
     width, inner = shape.width, 4 * shape.width
     # Each layer adds twice to the stream; together they should not blow it up.
     adds = (2 * shape.layers) ** -0.5
+    # 0.3, 0.1 and 0.5 follow from nothing: the shipped weights began with them.
     yield "words", normal(0.3, len(WORDS), width)
     yield "places", normal(0.1, LENGTH, width)
     for layer in range(shape.layers):
@@ -176,13 +177,15 @@ def sampled(
 def gumbel_noise(generator: torch.Generator, sequences: int) -> Tensor:
     """Float32 [ANSWER, N, W]."""
     size = ANSWER, sequences, len(WORDS)
+    # torch.rand gives 0 or at least 2 ** -24 = 6e-8: only 0, whose logarithm is
+    # infinite, is replaced.
     uniform = torch.rand(size, generator=generator).clamp_(min=1e-12)
     return uniform.log_().neg_().log_().neg_()
 
 
 def shorten(gradients: Sequence[Tensor], longest: float) -> None:
     """Shortens each model's gradient to this length, in place, as
-    torch.nn.utils.clip_grad_norm_ does it for one model."""
+    torch.nn.utils.clip_grad_norm_ does it for one model, with its 1e-6."""
     lengths = [torch.linalg.vector_norm(each.flatten(1), dim=1) for each in gradients]
     length = torch.linalg.vector_norm(torch.stack(lengths), dim=0)
     factor = (longest / (length + 1e-6)).clamp(max=1)

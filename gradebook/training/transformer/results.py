@@ -32,7 +32,8 @@ from gradebook.training.transformer.language import (
 MEASURED = Path(__file__).with_name("measured")
 SMALL = MEASURED / "small"
 HELD_OUT = 256
-"""Held-out prompts of a point of a curve, the shown ones among them."""
+"""Held-out prompts of a point of a curve, the shown ones among them: the share of one
+seed has a standard error of at most 3.1 points."""
 WORDS_AT = (0, 50, 100, 200)
 """The updates at which answers are kept."""
 
@@ -241,5 +242,6 @@ def held_out_answers(training: TransformerTraining, prompts: int) -> model.Answe
 
 def luck(seed: int, prompts: int) -> Tensor:
     """What decides the words of the answers to held-out prompts."""
+    # The generators of training have the seeds 3 * seed to 3 * seed + 2 (grpo.Chances).
     generator = torch.Generator().manual_seed(10**6 + seed)
     return model.gumbel_noise(generator, prompts)

@@ -93,7 +93,8 @@ def _is_there(room: "Room", me: str, name: str) -> bool:
 
 
 STAYS = 30.0
-"""Seconds for which a seat is in the room without another word."""
+"""Seconds for which a seat is in the room without another word: half of `store.GONE`,
+so that a seat which stays is written again before it counts as gone."""
 
 
 def problem() -> None:
@@ -193,7 +194,8 @@ def _asks(room: "Room", name: str) -> None:
 
 
 TIMERS = {"1 min": 60, "3 min": 180}
-"""The timers that the lead starts with one click, in seconds."""
+"""The timers that the lead starts with one click, in seconds: one to vote, and one to
+discuss a question in pairs before a second vote. The plan's shortest step has 3 min."""
 
 
 def _start_timer(seconds: int) -> None:

@@ -25,6 +25,10 @@ from gradebook.ui.parts.desk import PAGE as TRAINING_PAGE
 from gradebook.ui.parts.desk import first_place, query_of
 from gradebook.ui.rooms import seat
 
+A_DAY = 8 * 60
+"""The most minutes of a plan. A day has room for everything: all steps of all bugs take
+237 (counted on 2026-11-28)."""
+
 
 def plans() -> None:
     """The choice of a plan, and its steps. The address holds the choice."""
@@ -39,7 +43,7 @@ def plans() -> None:
             **keep,
         )
         st.number_input(
-            "Minutes", 1, 480, MINUTES, step=5, key="minutes", width=140, **keep
+            "Minutes", 1, A_DAY, MINUTES, step=5, key="minutes", width=140, **keep
         )
     if keys.widget("plan") == OWN:
         st.pills(

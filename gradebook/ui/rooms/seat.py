@@ -36,7 +36,11 @@ LEAD = "lead"
 
 class Slowdown:
     """Slows each client down: after `free` times each one doubles the wait before the
-    next, up to 60 seconds. A client that stays away for ten minutes starts anew."""
+    next, up to 60 seconds. A client that stays away for ten minutes starts anew.
+
+    60 seconds are short for a person who mistyped, and long for a machine: it tries
+    1,440 codes a day. If 1,000 rooms are open, one code of 86,000 is right.
+    """
 
     def __init__(self, free: int) -> None:
         self.free = free
@@ -63,9 +67,13 @@ class Slowdown:
 
 
 WRONG_CODES = Slowdown(free=5), Slowdown(free=200)
-"""The wrong codes that each machine typed on this server, and all."""
+"""The wrong codes that each machine typed on this server, and all. 5 are more typing
+errors than a person makes; 200 allow for classes that mistype at one time, and make a
+crowd of machines as slow as one."""
 OPENINGS = Slowdown(free=20)
-"""The rooms that each machine opened on this server."""
+"""The rooms that each machine opened on this server. 20 leads of a school may share its
+address. In the two hours after which a full server deletes silent rooms (`room.IDLE`)
+one machine opens fewer than 150 of 1,000."""
 SEAT: keys.Key[str] = keys.Key(
     "seat", lambda: seat_of(st.context.cookies) or secrets.token_urlsafe(12)
 )
