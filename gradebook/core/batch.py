@@ -319,8 +319,8 @@ def _factorized(labels: Tensor) -> Tensor:
 
 
 FEW = 4096
-"""Rows up to which Python numbers labels: 2.6 ms for as many texts, while pandas takes
-1.3 ms, and 0.28 s to be imported (2026-11-28)."""
+"""Rows up to which Python numbers labels. For as many texts it takes 0.4 ms, and pandas
+0.2 ms, after 0.2 to 0.3 s to be imported (2026-11-28)."""
 
 
 def codes(labels: np.ndarray) -> np.ndarray:
