@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from gradebook.cases import reports
 from gradebook.cases import scenario as cases
-from gradebook.classroom.plan import TRAINING, Step, asked
+from gradebook.classroom.plan import TRAINING, PlanStep, asked
 from gradebook.classroom.store import Room
 
 MOST_QUESTIONS = 60
@@ -35,7 +35,7 @@ class AskedQuestion:
     before: tuple[int, ...] = ()
 
     @property
-    def step(self) -> Step:
+    def step(self) -> PlanStep:
         """Raises LookupError for a question that this version does not know."""
         if (step := asked(self.name)) is None:
             raise LookupError(self.name)

@@ -34,7 +34,7 @@ case's file gives."""
 
 
 @dataclass(frozen=True)
-class Step:
+class PlanStep:
     """A few minutes of a session.
 
     scenario  the case to open; '' for a step without one
@@ -70,7 +70,7 @@ class Step:
         return TRAINING + self.bug if self.trains else self.scenario or self.page
 
 
-OPENING = Step(
+OPENING = PlanStep(
     minutes=4,
     title="What an advantage is",
     page="primer",
@@ -86,7 +86,7 @@ OPENING = Step(
     " advantage is 0.",
 )
 
-CLOSING = Step(
+CLOSING = PlanStep(
     minutes=5,
     title="What to take home",
     page="trainers",
@@ -148,7 +148,7 @@ def shelf() -> dict[str, tuple[str, ...]]:
     return plans | {title: bugs for title, bugs in groups.items() if len(bugs) > 1}
 
 
-def plan(bugs: Sequence[str] = (), minutes: int = MINUTES) -> tuple[Step, ...]:
+def plan(bugs: Sequence[str] = (), minutes: int = MINUTES) -> tuple[PlanStep, ...]:
     """A session, step after step, of `minutes` in all.
 
     Without `bugs` it is the hour that the scenario files describe, or a
@@ -175,12 +175,12 @@ def query(scenario: str) -> dict[str, str]:
 
 
 @lru_cache(maxsize=1024)
-def asked(name: str) -> Step | None:
+def asked(name: str) -> PlanStep | None:
     """The step with the question of this name: of a case, a report of "Bug or not?",
     a training run, or of how a plan opens and closes. None if there is none."""
     if report := reports.named(name):
         says, truth = report.complaint, report.truth
-        return Step("Bug or not?", ask=says, choices=reports.CHOICES, answer=truth)
+        return PlanStep("Bug or not?", ask=says, choices=reports.CHOICES, answer=truth)
     bug = name.removeprefix(TRAINING)
     if bug != name and bug in experimented():
         return _training(bug)
@@ -189,12 +189,12 @@ def asked(name: str) -> Step | None:
     return next((s for s in (OPENING, CLOSING) if s.question == name), None)
 
 
-def _of_the_hour() -> list[Step]:
+def _of_the_hour() -> list[PlanStep]:
     steps = [step for bug in BUGS for step in _steps(bug) if step.place]
     return sorted(steps, key=lambda step: step.place)
 
 
-def _fitting(bugs: Sequence[str], minutes: int) -> list[Step]:
+def _fitting(bugs: Sequence[str], minutes: int) -> list[PlanStep]:
     """The bugs' steps, with minutes that fill the session. Every bug gets its
     report, then a second step before one gets a third."""
     around = OPENING.minutes + CLOSING.minutes
@@ -215,7 +215,7 @@ def _fitting(bugs: Sequence[str], minutes: int) -> list[Step]:
     return [replace(step, minutes=kept[step]) for step in steps]
 
 
-def _steps(name: str) -> list[Step]:
+def _steps(name: str) -> list[PlanStep]:
     """All that can be taught of a bug: its report, the cases that have notes
     for a lead, and its training runs."""
     main, *others = cases.variants(name)
@@ -225,30 +225,34 @@ def _steps(name: str) -> list[Step]:
     return steps
 
 
-def _training(name: str) -> Step:
+def _training(name: str) -> PlanStep:
     """The question about the training runs, with the dose that is shown first."""
     trial, case = experiment(name), load(name)
     pair = measured(name, trial.shown)
     last = pair.updates[-1]
     ask = outcome.question_of(trial, trial.shown, last, case.engine_names)
     choices = tuple(c[:1].upper() + c[1:] for c in outcome.SUCCESS.choices)
-    step = Step(f"Does it matter? {case.title}", bug=name, trains=True, ask=ask)
+    step = PlanStep(f"Does it matter? {case.title}", bug=name, trains=True, ask=ask)
     answer = KINDS.index(outcome.kind(pair.effect(last), outcome.comparisons()))
     return _taught(step, choices, answer, trial.why, trial.plan)
 
 
-def _case(case: Scenario) -> Step:
+def _case(case: Scenario) -> PlanStep:
     main, prediction = load(case.bug).title, case.prediction
     title = f"{main}: {case.title}" if case.variant else main
-    step = Step(title, bug=case.bug, scenario=case.name, ask=prediction.question)
+    step = PlanStep(title, bug=case.bug, scenario=case.name, ask=prediction.question)
     return _taught(
         step, prediction.choices, prediction.answer, prediction.why, case.plan
     )
 
 
 def _taught(
-    step: Step, choices: tuple[str, ...], answer: int, why: str, lesson: Lesson | None
-) -> Step:
+    step: PlanStep,
+    choices: tuple[str, ...],
+    answer: int,
+    why: str,
+    lesson: Lesson | None,
+) -> PlanStep:
     """The step with its answers and the lead's words about it."""
     truth = f"{choices[answer]}. {why}"
     step = replace(step, choices=choices, answer=answer, truth=truth)

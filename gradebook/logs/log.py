@@ -54,7 +54,7 @@ BY_WEIGHTS = ("correct", "other", "none fits")
 MOST_TRIED = 2
 """So many other columns are tried in each role: each try checks the whole log."""
 
-Progress = Callable[[float, int], object]
+OnProgress = Callable[[float, int], object]
 """Called often with the share read and the steps judged. What it raises ends the
 check."""
 
@@ -67,7 +67,7 @@ def check_log(
     group_size: int | None = None,
     places: int | None = None,
     declared: Mapping[str, Any] | None = None,
-    progress: Progress | None = None,
+    progress: OnProgress | None = None,
 ) -> Verdict:
     """The verdict on a log: a file, a directory, an upload, or several of them.
 

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 WHOLE = 0.75
 """A step that was run again has at least this share of the rows of the steps
 that are there once. One that is cut in two has half of them."""
-Progress = Callable[[float], object]
+OnRead = Callable[[float], object]
 
 
 @dataclass(eq=False)
@@ -131,7 +131,7 @@ def pasted(text: str) -> LogFile:
 def read_files(
     paths: Iterable[str | Path | LogFile],
     columns: Mapping[str, str] | None = None,
-    progress: Progress = lambda share: None,
+    progress: OnRead = lambda share: None,
     avoid: Avoid = frozenset(),
 ) -> Log:
     """The log in these files, folders or uploads; the header of the first file that

@@ -11,7 +11,7 @@ import streamlit as st
 from gradebook.cases.link import query_string
 from gradebook.cases.scenario import load
 from gradebook.classroom.after import read
-from gradebook.classroom.plan import MINUTES, Step, asked
+from gradebook.classroom.plan import MINUTES, PlanStep, asked
 from gradebook.classroom.room import LENGTH
 from gradebook.classroom.store import MOST_SEATS, Room
 from gradebook.core.formatting import minus
@@ -144,7 +144,7 @@ def _notes(room: Room) -> None:
             st.markdown(line)
 
 
-def _take_the_class(step: Step) -> None:
+def _take_the_class(step: PlanStep) -> None:
     """Moves the room to the step: the other device and the followers go there."""
     page, link = plans.place(step)
     seat.act("move", page, step.question, query_string(link))

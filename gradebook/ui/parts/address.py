@@ -276,10 +276,12 @@ def case(page: str) -> Scenario:
     return scenarios.case(keys.CASES.get().get(page, page))
 
 
-Game = TypeVar("Game")
+AnyGame = TypeVar("AnyGame")
 
 
-def game(key: keys.Key[Game | None], read: Callable[[Mapping[str, str]], Game]) -> Game:
+def game(
+    key: keys.Key[AnyGame | None], read: Callable[[Mapping[str, str]], AnyGame]
+) -> AnyGame:
     """The address's game, else the session's under the key, else a new one."""
     query, held = arrived(), key.get()
     if query or held is None:

@@ -27,7 +27,7 @@ from starlette.responses import JSONResponse
 
 from gradebook.cases.scenario import load, names
 from gradebook.classroom.away import Away
-from gradebook.classroom.plan import Step, asked
+from gradebook.classroom.plan import PlanStep, asked
 from gradebook.core.formatting import counted, minus
 from gradebook.ui import keys
 from gradebook.ui.board.lesson import lesson
@@ -254,7 +254,7 @@ def _counts(room: Room, name: str, me: str) -> str:
     return f'<p class="gb-live">{text}</p>'
 
 
-def _split(room: Room, name: str, step: Step, mine: int | None) -> str:
+def _split(room: Room, name: str, step: PlanStep, mine: int | None) -> str:
     """The votes as bars, those of a first vote above those of the second."""
     last, first = room.counts[name], room.counts_before[name]
     is_again = name in room.again

@@ -10,7 +10,7 @@ from gradebook.classroom.plan import (
     HOUR,
     MINUTES,
     OWN,
-    Step,
+    PlanStep,
     minutes_of,
     plan,
     query,
@@ -113,7 +113,7 @@ def onward(question: str) -> None:
             st.switch_page(file, query_params=link)
 
 
-def number_of(question: str) -> tuple[int, tuple[Step, ...]]:
+def number_of(question: str) -> tuple[int, tuple[PlanStep, ...]]:
     """The question's number in the lead's plan, from 1, and the plan's steps; 0 for
     one that is not in it."""
     try:
@@ -124,7 +124,7 @@ def number_of(question: str) -> tuple[int, tuple[Step, ...]]:
     return questions.index(question) + 1 if question in questions else 0, steps
 
 
-def notes(step: Step) -> list[str]:
+def notes(step: PlanStep) -> list[str]:
     """What a lead may say of the question, and its answer."""
     usual = f"{step.usual} {step.why}"
     texts = {"Usual answer, and why": usual, "The truth": step.truth, "Then": step.do}
@@ -135,13 +135,13 @@ def _line(head: str, text: str) -> str:
     return f"**{head}:** {words.plain(text)}"
 
 
-def _chosen() -> tuple[Step, ...]:
+def _chosen() -> tuple[PlanStep, ...]:
     """The plan in the page's widgets; before they are drawn, the hour."""
     plans = shelf() | {HOUR: (), OWN: keys.widget("bugs") or ()}
     return plan(plans[keys.widget("plan") or HOUR], keys.widget("minutes") or MINUTES)
 
 
-def _step(step: Step, revealed: bool) -> None:
+def _step(step: PlanStep, revealed: bool) -> None:
     asked = {"Ask": step.ask, "Choices": " · ".join(step.choices)}
     parts = [[_line(head, text) for head, text in asked.items() if text.strip()]]
     if keys.widget("plan-answers"):
@@ -166,7 +166,7 @@ def _step(step: Step, revealed: bool) -> None:
                 st.page_link(file, label=label, query_params=link)
 
 
-def place(step: Step) -> tuple[str, dict[str, str]]:
+def place(step: PlanStep) -> tuple[str, dict[str, str]]:
     """The page of the step, and the parameters of its link."""
     if step.trains:
         return TRAINING_PAGE, query_of(first_place(step.bug))
@@ -175,6 +175,6 @@ def place(step: Step) -> tuple[str, dict[str, str]]:
     return step.page, {}
 
 
-def _opened(step: Step) -> tuple[Path, dict[str, str]]:
+def _opened(step: PlanStep) -> tuple[Path, dict[str, str]]:
     page, link = place(step)
     return page_files()[page], link | address.carried()
