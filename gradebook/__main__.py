@@ -81,6 +81,8 @@ def parser() -> argparse.ArgumentParser:
     add("--rewards", default="", metavar="A,B", help=several)
     lengths = "the function takes the responses' lengths, too"
     add("--lengths", action="store_true", help=lengths)
+    finished = "the function takes which responses ended, too"
+    add("--finished", action="store_true", help=finished)
     add("--declared", **settings)
     add("--format", choices=("text", "json", "github"), default="text")
 
@@ -191,8 +193,9 @@ def _probes_of_trainer(options: argparse.Namespace) -> "dict[str, Probe]":
     """The place of each function of an installed trainer -> its probe."""
     from gradebook.measure import package
 
-    if options.declared or options.rewards or options.lengths:
-        problem = "--declared, --rewards or --lengths, which a trainer's adapter says"
+    given = (options.declared, options.rewards, options.lengths, options.finished)
+    if any(given):
+        problem = "options that describe a function, which a trainer's adapter says"
         raise refuse("--trainer alone", problem, "probe")
     probes = dict(package.probes_of_trainer(options.trainer))
     if not probes:
@@ -208,7 +211,8 @@ def _probe_of_function(options: argparse.Namespace) -> "dict[str, Probe]":
     declared = pairs(",".join(options.declared).split(","), "declared")
     names = tuple(options.rewards.split(",")) if options.rewards else ()
     function = _named_function(options.function)
-    result = probe(function, declared, rewards=names, lengths=options.lengths)
+    takes = {"lengths": options.lengths, "finished": options.finished}
+    result = probe(function, declared, rewards=names, **takes)
     return {options.function: result}
 
 

@@ -6,11 +6,12 @@ Random rewards are float32 numbers, the same in either precision; sums of those 
 are rounded.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from itertools import cycle
+from typing import NamedTuple
 
 from gradebook.analysis.laws import Step, grouped
-from gradebook.trainers.child import Lengths, Rewards
+from gradebook.trainers.child import EOS, LENGTH, Given, Rewards
 
 BATCHES: Mapping[str, Rewards] = {
     "equal groups": [
@@ -95,16 +96,64 @@ LENGTHS = (3, 8, 5, 2, 7, 4, 6)
 """The tokens of a batch's rows, over and over. They are seven, which divides no group
 size of a batch."""
 
-
-def lengths_of(rewards: Rewards) -> Lengths:
-    """The lengths of a batch's rows, by place."""
-    lengths = cycle(LENGTHS)
-    return [[next(lengths) for _ in group] for group in rewards]
+LONGEST = max(LENGTHS)
 
 
-def lengths_in(step: Step) -> Lengths:
-    """The lengths of a changed step's rows: a row keeps its own."""
-    return [
-        [LENGTHS[row["row"] % len(LENGTHS)] for row in rows]
-        for rows in grouped(step, "prompt")
-    ]
+class Marked(NamedTuple):
+    """A batch with rows that may be left out of the statistics, by the one column that
+    marks them; `rows` has the numbers of these rows."""
+
+    rewards: Rewards
+    column: str
+    rows: Collection[int]
+
+    def columns(self, names: Collection[str]) -> Given:
+        """The named columns: a marked row has no token, or it has the most and no
+        end."""
+        return marked(self.rewards, names, self.column, self.rows)
+
+
+_MIXED: Rewards = [
+    [0.5, -1.25, 2.0, 0.75],
+    [1.0, 0.25, -0.5, 3.0],
+    [0.0, 1.5, -2.0, 0.125],
+    [2.5, 0.0, 1.25, -0.75],
+]
+_BINARY: Rewards = [[1.0, 0.0, 0.0, 1.0], [1.0, 1.0, 0.0, 1.0], [0.0, 1.0, 1.0, 0.0]]
+
+MARKED: Mapping[str, Marked] = {
+    "rows without a token": Marked(_MIXED, LENGTH, (2, 5)),
+    "rows of 0 or 1, two without a token": Marked(_BINARY, LENGTH, (0, 6)),
+    # Without them 12 rows are left, which divide by the group size, and 10.
+    "unfinished rows": Marked(_MIXED, EOS, (0, 7, 13, 14)),
+    "unfinished rows of 0 or 1": Marked(_BINARY, EOS, (3, 9)),
+}
+"""Batches for functions that take the column."""
+
+
+def columns_of(rewards: Rewards, names: Collection[str]) -> Given:
+    """The named columns of a batch's rows, by place: all have tokens and an end."""
+    return marked(rewards, names, "", ())
+
+
+def marked(
+    rewards: Rewards, names: Collection[str], column: str, rows: Collection[int]
+) -> Given:
+    """The named columns by place, with rows that `column` marks."""
+    lengths, places = cycle(LENGTHS), [len(group) for group in rewards]
+    tokens = [next(lengths) for _ in range(sum(places))]
+    ends = [True] * len(tokens)
+    for row in rows:
+        tokens[row] = 0 if column == LENGTH else LONGEST
+        ends[row] = column != EOS
+    of_rows = {LENGTH: iter(tokens), EOS: iter(ends)}
+    return {name: [[next(of_rows[name]) for _ in g] for g in rewards] for name in names}
+
+
+def columns_in(step: Step, names: Collection[str]) -> Given:
+    """The named columns of a changed step's rows: a row keeps its own."""
+    groups = grouped(step, "prompt")
+    of_row = {LENGTH: lambda row: LENGTHS[row["row"] % len(LENGTHS)], EOS: lambda _: 1}
+    return {
+        name: [[of_row[name](row) for row in rows] for rows in groups] for name in names
+    }

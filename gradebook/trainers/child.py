@@ -7,11 +7,11 @@ import os
 import pickle
 import signal
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, redirect_stdout, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from multiprocessing import get_context
 from typing import Any, TypeAlias
@@ -19,8 +19,11 @@ from typing import Any, TypeAlias
 Rewards = list[list[Any]]
 """A number or None for each row, by prompt."""
 
-Lengths = list[list[int]]
-"""The tokens of each row's response, by prompt."""
+Given = Mapping[str, list[list[Any]]]
+"""What else a function is given of each row, by prompt, by the column's name: LENGTH,
+the tokens of its response, or EOS, whether it ended."""
+
+LENGTH, EOS = "length", "eos"
 
 A_CALL, STARTING = 5.0, 60.0
 """Seconds for a call, and for importing what the function needs."""
@@ -46,20 +49,20 @@ class Inputs:
     names    its rewards' names: its first argument is a dict from each to rewards by
              prompt, and each row of a batch is a list with a reward of each. () if
              the first argument is rewards by prompt
-    lengths  its second argument is the responses' lengths by prompt
+    columns  the names of its other arguments, in their order
     """
 
     names: tuple[str, ...] = ()
-    lengths: bool = False
+    columns: tuple[str, ...] = ()
 
-    def arguments(self, rewards: Rewards, lengths: Lengths | None) -> tuple[Any, ...]:
+    def arguments(self, rewards: Rewards, columns: Given) -> tuple[Any, ...]:
         first: Any = rewards
         if self.names:
             first = {
                 name: [[row[place] for row in group] for group in rewards]
                 for place, name in enumerate(self.names)
             }
-        return (first, lengths) if self.lengths else (first,)
+        return (first, *(columns[name] for name in self.columns))
 
 
 PLAIN = Inputs()
@@ -69,22 +72,33 @@ PLAIN = Inputs()
 @dataclass(frozen=True)
 class Answer:
     """What a function gave for a batch: advantages, or none and what went wrong, with
-    what it gave instead in a word: text, NaN or infinity. `lengths` are those that it
-    was given, if any. `is_last`: its process was lost, and it is not called again."""
+    what it gave instead in a word: text, NaN or infinity. `columns` are what else it
+    was given. `is_last`: its process was lost, and it is not called again."""
 
     rewards: Rewards
     advantages: list[list[float]]
     trouble: str = ""
     gave: str = ""
-    lengths: Lengths | None = None
+    columns: Given = field(default_factory=dict)
     is_last: bool = False
 
     @property
     def is_whole(self) -> bool:
-        """Advantages of groups of one size with spread, no reward of them missing."""
+        """Advantages of groups of one size with spread, whose rows are complete."""
         spread = all(len({*group}) > 1 for group in self.rewards)
         same_size = len(self.sizes) == 1
-        return bool(self.advantages) and spread and same_size and not self.misses
+        return bool(self.advantages) and spread and same_size and self.is_complete
+
+    @property
+    def is_complete(self) -> bool:
+        """Each row has a reward, a token and an end."""
+        return not (self.misses or self.marks)
+
+    @property
+    def marks(self) -> frozenset[str]:
+        """The columns by which some row may be left out: a row has no token, or no
+        end."""
+        return frozenset(n for n, cells in self.columns.items() if not all(flat(cells)))
 
     @property
     def sizes(self) -> set[int]:
@@ -95,8 +109,10 @@ class Answer:
         return None in flat(self.rewards)
 
 
-Ask: TypeAlias = Callable[[Rewards, Lengths | None], Answer]
-"""Gives a function a batch, and its lengths if it takes them."""
+NOTHING: Given = {}
+
+Ask: TypeAlias = Callable[[Rewards, Given], Answer]
+"""Gives a function a batch, and the columns that it takes."""
 
 
 def flat(groups: Sequence[Sequence[Any]]) -> list[Any]:
@@ -106,11 +122,11 @@ def flat(groups: Sequence[Sequence[Any]]) -> list[Any]:
 def answer_of(
     function: Callable[..., Any],
     rewards: Rewards,
-    lengths: Lengths | None = None,
+    columns: Given = NOTHING,
     inputs: Inputs = PLAIN,
 ) -> Answer:
     """What it gives for a copy of its arguments. Never raises."""
-    arguments, process = inputs.arguments(rewards, lengths), os.getpid()
+    arguments, process = inputs.arguments(rewards, columns), os.getpid()
     copies = copy.deepcopy(arguments)
     try:
         with redirect_stdout(sys.stderr):  # standard output is the probe's
@@ -119,12 +135,12 @@ def answer_of(
             os._exit(0)
         if copies != arguments:
             raise Unusable("changed its argument")
-        return Answer(rewards, checked(rewards, groups), lengths=lengths)
+        return Answer(rewards, checked(rewards, groups), columns=columns)
     except Unusable as error:
-        return Answer(rewards, [], str(error)[:300], error.gave)
+        return Answer(rewards, [], str(error)[:300], error.gave, columns)
     except (Exception, SystemExit) as error:
         trouble = f"{type(error).__name__}: {error}"
-    return Answer(rewards, [], trouble[:300])
+    return Answer(rewards, [], trouble[:300], columns=columns)
 
 
 def checked(rewards: Rewards, groups: Any) -> list[list[float]]:
@@ -165,12 +181,13 @@ def apart(
     lost, process = "", 0
     pool = ProcessPoolExecutor(1, get_context("spawn"))
 
-    def call(rewards: Rewards, lengths: Lengths | None = None) -> Answer:
+    def call(rewards: Rewards, columns: Given = NOTHING) -> Answer:
         nonlocal lost
         if lost:
-            return Answer(rewards, [], f"not called: {lost}", is_last=True)
+            trouble = f"not called: {lost}"
+            return Answer(rewards, [], trouble, columns=columns, is_last=True)
         try:
-            return pool.submit(answer_of, function, rewards, lengths, inputs).result(
+            return pool.submit(answer_of, function, rewards, columns, inputs).result(
                 A_CALL
             )
         except TimeoutError:
@@ -178,7 +195,7 @@ def apart(
         except BrokenProcessPool:
             trouble = "ended its process"
         lost = f"an earlier call {trouble}"
-        return Answer(rewards, [], trouble, is_last=True)
+        return Answer(rewards, [], trouble, columns=columns, is_last=True)
 
     try:
         try:

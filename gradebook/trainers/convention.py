@@ -2,12 +2,13 @@
 convention, and the known bugs that give its numbers."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
+import torch
 
 from gradebook.bugs import BUGS
 from gradebook.cases.scenario import Bug, bug
@@ -20,11 +21,10 @@ from gradebook.logs.judging import suspects
 from gradebook.logs.judging.computation import Computation, View, plainness
 from gradebook.logs.judging.declaration import Declaration
 from gradebook.logs.judging.fit import WRITTEN, Numbers, Ruler, distance
-from gradebook.logs.judging.gather import search
+from gradebook.logs.judging.gather import gather, search
 from gradebook.logs.judging.left_over import (
     CLAMP,
     FLOOR,
-    LENGTH,
     LONGER,
     PIECES,
     SHORTER,
@@ -32,10 +32,13 @@ from gradebook.logs.judging.left_over import (
     LeftOver,
     left_over,
 )
+from gradebook.logs.judging.left_over import (
+    LENGTH as OF_A_LENGTH,
+)
 from gradebook.logs.judging.numbers import compute, fit
 from gradebook.logs.judging.space import EPS_PLACES
 from gradebook.logs.logged_steps import LoggedSteps, to_logged
-from gradebook.trainers.child import Answer, Lengths, flat
+from gradebook.trainers.child import EOS, LENGTH, Answer, flat
 
 NO_CONVENTION = dict.fromkeys(
     (
@@ -53,7 +56,7 @@ NO_CONVENTION = dict.fromkeys(
 )
 """The parts of a convention, of which the answers determine none."""
 
-OF_LENGTH = frozenset({LENGTH, LONGER, SHORTER})
+OF_LENGTH = frozenset({OF_A_LENGTH, LONGER, SHORTER})
 """What is left over if lengths take part."""
 
 
@@ -74,8 +77,8 @@ def computations_of(answers: Sequence[Answer]) -> tuple[Computation, ...]:
 
 
 def _text(answers: Sequence[Answer]) -> str:
-    """Answers as JSON text, a list of rewards, advantages and lengths each."""
-    return json.dumps([(a.rewards, a.advantages, a.lengths) for a in answers])
+    """Answers as JSON text, a list of rewards, advantages and columns each."""
+    return json.dumps([(a.rewards, a.advantages, a.columns) for a in answers])
 
 
 def turned(answers: Sequence[Answer]) -> tuple[Computation, ...]:
@@ -147,7 +150,7 @@ def left_over_of(answers: Sequence[Answer]) -> tuple[LeftOver, ...]:
     whole = [a for a in answers if a.is_whole]
     findings = left_over(Ruler(as_steps(*whole))) if whole else ()
     kinds = {PIECES, CLAMP, FLOOR, ZEROED}
-    if any(a.lengths for a in whole):
+    if any(LENGTH in a.columns for a in whole):
         kinds |= OF_LENGTH
     return tuple(each for each in findings if each.kind in kinds)
 
@@ -157,8 +160,8 @@ def _computations(text: str) -> tuple[Computation, ...]:
     """The computations that give the advantages of every batch of JSON text, sorted.
     Releases that answer alike share one search."""
     answers = [
-        Answer(rewards, advantages, lengths=lengths)
-        for rewards, advantages, lengths in json.loads(text)
+        Answer(rewards, advantages, columns=columns)
+        for rewards, advantages, columns in json.loads(text)
     ]
     return fitting(as_steps(*answers))
 
@@ -185,24 +188,33 @@ def as_steps(*answers: Answer) -> LoggedSteps:
     if the function is given none, four tokens, so that a whitening over tokens
     differs from one over rows."""
     rows = [
-        (step, prompt, reward or 0.0, advantage, reward is not None, length)
+        (step, prompt, reward or 0.0, advantage, reward is not None, length, eos)
         for step, answer in enumerate(answers)
         for prompt, cells in enumerate(
-            zip(answer.rewards, answer.advantages, lengths_of(answer))
+            zip(answer.rewards, answer.advantages, lengths_of(answer), ends_of(answer))
         )
-        for reward, advantage, length in zip(*cells)
+        for reward, advantage, length, eos in zip(*cells)
     ]
-    names = ["step", "prompt", "reward", "advantage", "scored", "length"]
-    return to_logged(pd.DataFrame(rows, columns=names))
+    names = ["step", "prompt", "reward", "advantage", "scored", "length", EOS]
+    table = pd.DataFrame(rows, columns=names)
+    if not any(EOS in answer.columns for answer in answers):
+        del table[EOS]
+    return to_logged(table)
 
 
 TOKENS = 4
 """The tokens of every row, if the function is given no lengths."""
 
 
-def lengths_of(answer: Answer) -> Lengths:
+def lengths_of(answer: Answer) -> list[list[int]]:
     """The lengths that the function was given, or TOKENS for every row."""
-    return answer.lengths or [[TOKENS] * len(group) for group in answer.rewards]
+    tokens = [[TOKENS] * len(group) for group in answer.rewards]
+    return answer.columns.get(LENGTH, tokens)
+
+
+def ends_of(answer: Answer) -> list[list[bool]]:
+    """Whether each row ended, as the function was told, or that every row did."""
+    return answer.columns.get(EOS, [[True] * len(group) for group in answer.rewards])
 
 
 def settings_of(computation: Computation | None, lone_row: str = "zero") -> Settings:
@@ -261,7 +273,7 @@ def words_of(
         "left out": lambda a: fits(a, c, view=View()),
         "counts as 0": lambda a: fits(a, c, view=View(all_rows=True)),
     }
-    complete = [a for a in answers if not a.misses]
+    complete = [a for a in answers if a.is_complete]
     missing = [
         a
         for a in answers
@@ -280,6 +292,50 @@ def words_of(
     }
 
 
+TREATED: Mapping[str, str] = {
+    LENGTH: "rows_without_a_token",
+    EOS: "unfinished_rows",
+}
+"""Column -> the part of a convention that says how the rows count that it marks."""
+
+
+def treatments_of(
+    computation: Computation, answers: Sequence[Answer]
+) -> dict[str, str]:
+    """How the rows count that a column marks, in a word for each column that the
+    function takes."""
+    taken = {name for answer in answers for name in answer.columns}
+
+    def left_out(answer: Answer) -> bool:
+        return fits(answer, computation, ended=EOS in answer.marks)
+
+    def count(answer: Answer) -> bool:
+        *_, every = _both_ways(as_steps(answer))
+        return bool(fit(Ruler(every), computation).good.all())
+
+    def count_and_get_0(answer: Answer) -> bool:
+        *_, every = _both_ways(as_steps(answer))
+        marked = np.array([not all(row) for row in zip(*_cells(answer))])
+        others = fit(Ruler(every, ignored=marked), computation).good.all()
+        return bool(others and (np.abs(every.advantage[marked]) <= DUST).all())
+
+    choices = {
+        "left out": left_out,
+        "count": count,
+        "count, and get 0": count_and_get_0,
+    }
+    return {
+        part: _first_fit([a for a in answers if name in a.marks], choices)
+        for name, part in TREATED.items()
+        if name in taken
+    }
+
+
+def _cells(answer: Answer) -> list[list[Any]]:
+    """The cells of each column that the function was given, row by row."""
+    return [flat(cells) for cells in answer.columns.values()]
+
+
 def _first_fit(
     answers: Sequence[Answer], choices: Mapping[str, Callable[[Answer], bool]]
 ) -> str:
@@ -295,7 +351,7 @@ def ragged_of(computation: Computation | None, answers: Sequence[Answer]) -> Rag
     """What the function makes of groups of unequal sizes."""
     if computation is None:
         return Ragged()
-    complete = [a for a in answers if not a.misses]
+    complete = [a for a in answers if a.is_complete]
     unequal = [a for a in complete if len(a.sizes) > 1 and min(a.sizes) > 1]
     answered = [a for a in unequal if a.advantages]
     if unequal and not answered:
@@ -319,7 +375,8 @@ def _regrouped(answer: Answer, computation: Computation, size: int) -> bool:
         [flat(groups)[i : i + size] for i in range(0, rows - size + 1, size)]
         for groups in (answer.rewards, answer.advantages, lengths_of(answer))
     )
-    return fits(Answer(rewards, advantages, lengths=lengths), computation)
+    columns = {LENGTH: lengths}
+    return fits(Answer(rewards, advantages, columns=columns), computation)
 
 
 def _float_type(computation: Computation, answers: Sequence[Answer]) -> str:
@@ -339,17 +396,57 @@ def _float_type(computation: Computation, answers: Sequence[Answer]) -> str:
 # The bugs that give a function's numbers
 
 
+def behind_a_bug(answers: Sequence[Answer]) -> list[Computation]:
+    """The computations that give the advantages of all whole groups once some bug has
+    changed them."""
+    whole = [a for a in answers if a.is_whole]
+    if not whole:
+        return []
+    suspected = gather(Ruler(_as_given(whole)), Declaration()).suspects.items()
+    settings = [suspect.settings for suspect, fit in suspected if fit.good.all()]
+    return [Computation.of(each) for each in dict.fromkeys(settings)]
+
+
+def _as_given(answers: Sequence[Answer]) -> LoggedSteps:
+    """The answers as steps that have what the function was given: rewards by prompt,
+    what is missing of them, and its other arguments."""
+    columns = {name for answer in answers for name in answer.columns}
+    has = {"step", "prompt", "reward", "scored", "advantage"} | columns
+    return replace(as_steps(*answers), has=frozenset(has))
+
+
 def bugs_of(computation: Computation, answers: Sequence[Answer]) -> list[str]:
     """The bugs that explain all of these answers. If the computation explains them,
-    only rounding bugs with evidence of their own are named.
-
-    A function may have a bug that rounds beside another one: the rows that a rounding
-    bug alone explains have its own evidence, and no other bug needs to explain them.
+    only rounding bugs with evidence of their own are named. What it makes of rows that
+    a column marks may be a bug of its own, beside the answers without marks.
     """
     answers = [a for a in answers if a.advantages]
     if not answers:
         return []
-    steps = as_steps(*answers)
+    plain = [a for a in answers if not a.marks]
+    marks = {a.marks: None for a in answers if a.marks}
+    parts = [[a for a in answers if a.marks in (frozenset(), m)] for m in marks]
+    named = [_bugs_of_part(computation, part) for part in parts or [plain]]
+    every = dict.fromkeys(name for names in named for name in names)
+    if not plain or _is_explained(computation, plain):
+        return [*every]
+    return [name for name in every if all(name in names for names in named)]
+
+
+def _is_explained(computation: Computation, answers: Sequence[Answer]) -> bool:
+    """The computation gives all of these answers, or some bug that rounds does."""
+    named = _bugs_of_part(computation, answers)
+    return all(bug(name).evidence is not None for name in named)
+
+
+def _bugs_of_part(computation: Computation, answers: Sequence[Answer]) -> list[str]:
+    """The bugs that explain all of these answers, of whose rows one column marks some.
+
+    A function may have a bug that rounds beside another one: the rows that a rounding
+    bug alone explains have its own evidence, and no other bug needs to explain them.
+    Whether marked rows count is a part of the convention, so they are tried both ways.
+    """
+    steps = _as_given(answers)
     rounding = [r for r in map(bug, BUGS) if _takes_part(r, computation)]
     shown = [r for r in rounding if _is_shown(r, computation, answers)]
     lost = may_be_lost = np.zeros(steps.rows, dtype=bool)
@@ -361,19 +458,36 @@ def bugs_of(computation: Computation, answers: Sequence[Answer]) -> list[str]:
 
     def explains(candidate: suspects.Candidate) -> bool:
         """It gives all rows, but for what float32 lost before it divided."""
-        computed = compute(steps, candidate)
-        rounded = may_be_lost & _within_rounding(steps, computed.scale)
-        ruler = Ruler(steps, ignored=lost | rounded)
+        return any(map(partial(explains_as, candidate), _both_ways(steps)))
+
+    def explains_as(candidate: suspects.Candidate, read: LoggedSteps) -> bool:
+        computed = compute(read, candidate)
+        rounded = may_be_lost & _within_rounding(read, computed.scale)
+        ruler = Ruler(read, ignored=lost | rounded)
         return bool(ruler.fit(computed).good.all())
 
     # The bugs are tried with these lone rows, so the correct engine is, too.
-    correct = (computation, replace(computation, lone_row=settings.lone_row))
+    own = (computation, replace(computation, lone_row=settings.lone_row))
+    correct = [replace(c, ended=ended) for c in own for ended in _ends(steps)]
     if any(map(explains, correct)):
         return [record.name for record in shown]
-    # A batch of the probe holds rewards by prompt, and what is missing of them.
-    bare = replace(steps, has=frozenset({"prompt", "reward", "scored"}))
-    explain = [s.bug for s in suspects.suspects(bare, (settings,)) if explains(s)]
+    explain = [s.bug for s in suspects.suspects(steps, (settings,)) if explains(s)]
     return list(dict.fromkeys((*explain, *(record.name for record in shown))))
+
+
+def _both_ways(steps: LoggedSteps) -> Iterator[LoggedSteps]:
+    """The rows as they are; and as if those without a token counted, if some have
+    none."""
+    yield steps
+    mask = steps.batch.mask
+    if not mask.all():
+        batch = replace(steps.batch, mask=torch.ones_like(mask))
+        yield replace(steps, batch=batch)
+
+
+def _ends(steps: LoggedSteps) -> tuple[bool, ...]:
+    """The values of `ended` that make a difference."""
+    return (False,) if steps.batch.eos.all() else (False, True)
 
 
 def _takes_part(record: Bug, computation: Computation) -> bool:
@@ -387,7 +501,7 @@ def _is_shown(record: Bug, computation: Computation, answers: Sequence[Answer]) 
     """Each row that the bug alone explains is within rounding or has its evidence, and
     some row has; the computation gives all other rows. Answers to missing rewards are
     no part of it."""
-    complete = [a for a in answers if not a.misses]
+    complete = [a for a in answers if a.is_complete]
     if not complete or record.evidence is None:
         return False
     steps = as_steps(*complete)

@@ -18,6 +18,7 @@ from gradebook.cases.link import encode, query_string
 from gradebook.cases.scenario import SANDBOX, bug, case
 from gradebook.cases.state import start
 from gradebook.cases.table import Table
+from gradebook.core.columns import of_kind
 from gradebook.core.errors import GradebookError
 from gradebook.core.formatting import DUST
 from gradebook.core.settings import Settings
@@ -28,9 +29,24 @@ from gradebook.logs.judging.declaration import declaration_of
 from gradebook.logs.judging.left_over import CLAMP
 from gradebook.logs.judging.sentences import left_over_words
 from gradebook.trainers import convention
-from gradebook.trainers.batches import BATCHES, LAW_BATCHES, lengths_in, lengths_of
-from gradebook.trainers.child import Answer, Ask, Lengths, Rewards, flat
-from gradebook.trainers.convention import NO_CONVENTION
+from gradebook.trainers.batches import (
+    BATCHES,
+    LAW_BATCHES,
+    MARKED,
+    columns_in,
+    columns_of,
+)
+from gradebook.trainers.child import (
+    EOS,
+    LENGTH,
+    NOTHING,
+    Answer,
+    Ask,
+    Given,
+    Rewards,
+    flat,
+)
+from gradebook.trainers.convention import NO_CONVENTION, TREATED
 from gradebook.trainers.releases import LAWS
 
 UNKNOWN = "unknown"
@@ -41,18 +57,20 @@ MOVED_BY_LENGTHS = ("shift", "scale", "zero_sum", "flat", "rising")
 computes."""
 
 Call: TypeAlias = Callable[..., Answer]
-"""Gives a function a batch of rewards, and lengths, those by place if it gets none."""
+"""Gives a function a batch of rewards, and columns, those by place if it gets none."""
 
 
 @dataclass(frozen=True)
 class Shown:
     """The smallest batch that shows something, by prompt, in a sentence, and as the
-    page that opens it beside both engines."""
+    page that opens it beside both engines. `columns` are what else the function was
+    given."""
 
     rewards: Rewards
     advantages: list[list[float]]
     sentence: str
     link: str
+    columns: Given = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -151,13 +169,19 @@ def examine(
     declared: Mapping[str, Any] | None = None,
     batches: Mapping[str, Rewards] = BATCHES,
     law_batches: Collection[str] = LAW_BATCHES,
-    lengths: bool = False,
+    columns: Sequence[str] = (),
 ) -> Probe:
-    """The probe of what gives answers; each batch is asked once, with the lengths of
-    its rows if `lengths`."""
-    declaration, call = declaration_of(declared), asked_once(function, lengths)
-    answers = [call(rewards) for rewards in batches.values()]
-    uses_lengths = lengths and _uses_lengths(call, answers)
+    """The probe of what gives answers; each batch is asked once, with the `columns`
+    that the function takes. Such a function also gets batches with marked rows."""
+    declaration, call = declaration_of(declared), asked_once(function, columns)
+    named = {name: call(rewards) for name, rewards in batches.items()}
+    named |= {
+        name: call(batch.rewards, batch.columns(columns))
+        for name, batch in MARKED.items()
+        if batch.column in columns
+    }
+    answers = [*named.values()]
+    uses_lengths = LENGTH in columns and _uses_lengths(call, answers)
     recognized = _recognized(answers, call, uses_lengths)
     of_laws = [batches[name] for name in law_batches]
     laws, shown = laws_of(
@@ -168,8 +192,10 @@ def examine(
         next(iter(recognized.bugs), ""),
     )
     words = dict(recognized.words)
-    if lengths:
-        words["lengths"] = "used" if uses_lengths else "not used"
+    if LENGTH in columns:
+        decides = words.get(TREATED[LENGTH]) not in ("", "count", None)
+        at_0 = "only whether there is a token" if decides else "not used"
+        words["lengths"] = "used" if uses_lengths else at_0
     return Probe(
         convention=words,
         computes=line_of(recognized.computations),
@@ -178,9 +204,9 @@ def examine(
         laws=laws,
         bugs=recognized.bugs,
         shown=shown,
-        troubles={n: a.trouble for n, a in zip(batches, answers) if a.trouble},
+        troubles={name: a.trouble for name, a in named.items() if a.trouble},
         left_over=recognized.left_over,
-        lost=tuple(n for n, a in zip(batches, answers) if a.is_last),
+        lost=tuple(name for name, a in named.items() if a.is_last),
     )
 
 
@@ -190,13 +216,14 @@ def _recognized(
     """A known computation with the bugs beside it, or what is left over."""
     computations = convention.computations_of(answers)
     if not computations:
-        return _unrecognized(answers, uses_lengths)
+        return _unrecognized(answers, call, uses_lengths)
     first = computations[0]
     solved = convention.with_own_eps(first, answers)
     if solved and solved != first:
         first, computations = solved, (solved,)
     ragged = convention.ragged_of(first, answers)
     words = convention.words_of(first, answers, ragged)
+    words |= convention.treatments_of(first, answers)
     settings = convention.settings_of(first, words["lone_row"])
     judged = _judged(answers, ragged)
     bugs = _bugs(first, settings, judged, call)
@@ -208,9 +235,24 @@ def _recognized(
     return Recognition(judged, settings, computations, words, bugs)
 
 
-def _unrecognized(answers: Sequence[Answer], uses_lengths: bool) -> Recognition:
-    """What answers show that no known computation gives: a change of one, or what is
-    left over."""
+def _with_a_bug(answers: Sequence[Answer], call: Call) -> Recognition | None:
+    """A bug by which no known computation gives the advantages of whole groups, with
+    the computation that it changes; None without one."""
+    judged = _judged(answers, convention.Ragged())
+    for computation in convention.behind_a_bug(answers):
+        settings = convention.settings_of(computation)
+        if bugs := _bugs(computation, settings, judged, call):
+            name = bug(next(iter(bugs))).title
+            sentence = f"With the bug {name}, that is {titled(computation)}."
+            return Recognition(judged, settings, bugs=bugs, left_over=sentence)
+    return None
+
+
+def _unrecognized(
+    answers: Sequence[Answer], call: Call, uses_lengths: bool
+) -> Recognition:
+    """What answers show that no known computation gives: a change of one, a bug, or
+    what is left over."""
     judged = _judged(answers, convention.Ragged())
     if opposite := convention.turned(answers):
         sentence = f"With the opposite sign, that is {titled(opposite[0])}."
@@ -220,6 +262,8 @@ def _unrecognized(answers: Sequence[Answer], uses_lengths: bool) -> Recognition:
         sentence = f"Times the row's length, that is {titled(whole[0])}."
         settings = convention.settings_of(whole[0])
         return Recognition(judged, settings, left_over=sentence)
+    if faulty := _with_a_bug(answers, call):
+        return faulty
     findings = convention.left_over_of(answers)
     return Recognition(
         judged,
@@ -262,30 +306,32 @@ def designed_by(settings: Settings) -> dict[str, str]:
     return designed
 
 
-def asked_once(function: Ask, lengths: bool) -> Call:
-    """The function, asked once for equal batches; with the lengths of a batch's rows by
-    place, if `lengths` and none are given."""
+def asked_once(function: Ask, names: Sequence[str]) -> Call:
+    """The function, asked once for equal batches; with the named columns of a batch's
+    rows by place, if none are given."""
     kept: dict[str, Answer] = {}
 
-    def call(rewards: Rewards, of_rows: Lengths | None = None) -> Answer:
-        tokens = (of_rows or lengths_of(rewards)) if lengths else None
-        key = json.dumps([rewards, tokens])
+    def call(rewards: Rewards, columns: Given = NOTHING) -> Answer:
+        given = columns_of(rewards, names)
+        given = {name: columns.get(name, given[name]) for name in names}
+        key = json.dumps([rewards, given])
         if key not in kept:
-            kept[key] = function(rewards, tokens)
+            kept[key] = function(rewards, given)
         return kept[key]
 
     return call
 
 
 def _uses_lengths(call: Call, answers: Sequence[Answer]) -> bool:
-    """Some batch has other advantages when all its rows are as long."""
+    """Some batch without marked rows has other advantages when all its rows are as
+    long."""
 
     def differs(answer: Answer) -> bool:
         equal = [[1] * len(group) for group in answer.rewards]
-        other = flat(call(answer.rewards, equal).advantages)
+        other = flat(call(answer.rewards, {LENGTH: equal}).advantages)
         return not np.allclose(flat(answer.advantages), other, atol=1e-5)
 
-    return any(differs(answer) for answer in answers if answer.advantages)
+    return any(differs(a) for a in answers if a.advantages and not a.marks)
 
 
 def _beyond_wide_groups(computation: Computation, answers: Sequence[Answer]) -> str:
@@ -319,8 +365,8 @@ def laws_of(
         by_design = designed[law] if steps else ""
 
         def values(step: Step, changed: Mapping[str, Any]) -> list[float]:
-            lengths = lengths_in(step)
-            ask = law_check.on_groups(lambda groups: _of_groups(call(groups, lengths)))
+            columns = columns_in(step, (LENGTH, EOS))
+            ask = law_check.on_groups(lambda groups: _of_groups(call(groups, columns)))
             return ask(step, changed)
 
         if by_design != UNKNOWN:
@@ -400,52 +446,105 @@ def _bugs(
     telling = [a for a in answers if 1 not in a.sizes]
     named = convention.bugs_of(computation, telling)
 
-    def shows(name: str, rewards: Rewards) -> bool:
-        return name in convention.bugs_of(computation, [call(rewards)])
+    def shows(name: str, answer: Answer) -> bool:
+        return name in convention.bugs_of(computation, [answer])
 
     seen: dict[str, Shown] = {}
     for name in named:
-        first = next((a.rewards for a in telling if shows(name, a.rewards)), None)
+        first = next((answer for answer in telling if shows(name, answer)), None)
         if first is None:
             continue
-        least = smallest(first, partial(shows, name))
-        advantages = call(least).advantages
-        sentence = f"Rewards {line(least, 'g')} get {line(advantages, '.3g')}."
-        link = sandbox(least, settings, name)
-        seen[name] = Shown(least, advantages, sentence, link)
+        least = smallest_answer(call, first, partial(shows, name))
+        given = [f"Rewards {line(least.rewards, 'g')}"]
+        if LENGTH in least.columns:
+            given.append(f"lengths {line(least.columns[LENGTH], 'd')}")
+        if EOS in least.marks:
+            given.append(f"finished {line(least.columns[EOS], 'd')}")
+        advantages = line(least.advantages, ".3g")
+        seen[name] = Shown(
+            least.rewards,
+            least.advantages,
+            f"{', '.join(given)} get {advantages}.",
+            sandbox(
+                least.rewards,
+                replace(settings, mask_no_eos=EOS in least.marks),
+                name,
+                least.columns,
+            ),
+            least.columns,
+        )
     return seen
 
 
-def smallest(rewards: Rewards, shows: Callable[[Rewards], Any]) -> Rewards:
-    """A batch reduced greedily, as long as it `shows` the same."""
-    due = shows(rewards)
-    while less := next((b for b in smaller(rewards) if shows(b) == due), None):
-        rewards = less
-    return rewards
+def smallest_answer(
+    call: Call, answer: Answer, shows: Callable[[Answer], bool]
+) -> Answer:
+    """The answer to a batch that was reduced greedily, each row with its columns."""
+    names = [*answer.columns]
+
+    def asked(groups: list[list[tuple[Any, ...]]]) -> Answer:
+        rewards, *columns = (
+            [[row[place] for row in group] for group in groups]
+            for place in range(len(names) + 1)
+        )
+        return call(rewards, dict(zip(names, columns)))
+
+    def rounder(row: tuple[Any, ...]) -> list[tuple[Any, ...]]:
+        return [(reward, *row[1:]) for reward in rounder_rewards(row[0])]
+
+    prompts = zip(answer.rewards, *answer.columns.values())
+    groups = [[*zip(*cells)] for cells in prompts]
+    return asked(smallest(groups, lambda rows: shows(asked(rows)), rounder))
 
 
-def smaller(rewards: Rewards) -> Iterator[Rewards]:
+def rounder_rewards(reward: float | None) -> list[float]:
+    """Rewards to try in place of one."""
+    return [0.0, 1.0] if reward not in (0, 1, None) else []
+
+
+Rounder = Callable[[Any], Sequence[Any]]
+
+
+def smallest(
+    groups: list[list[Any]],
+    shows: Callable[[Any], Any],
+    rounder: Rounder = rounder_rewards,
+) -> list[list[Any]]:
+    """A batch reduced greedily, as long as it `shows` the same. `rounder` gives what to
+    try in place of a row: of a reward, unless rows have more."""
+    due = shows(groups)
+    tried = partial(smaller, rounder=rounder)
+    while less := next((b for b in tried(groups) if shows(b) == due), None):
+        groups = less
+    return groups
+
+
+def smaller(
+    groups: list[list[Any]], rounder: Rounder = rounder_rewards
+) -> Iterator[list[list[Any]]]:
     """Batches that are a little smaller or rounder: a prompt less, a row less
     in every prompt, a row less in one, a reward of 0 or 1."""
 
-    def instead(p: int, *groups: list[Any]) -> Rewards:
-        return [*rewards[:p], *groups, *rewards[p + 1 :]]
+    def instead(p: int, *others: list[Any]) -> list[list[Any]]:
+        return [*groups[:p], *others, *groups[p + 1 :]]
 
-    if len(rewards) > 1:
-        yield from map(instead, range(len(rewards)))
-    if min(map(len, rewards)) > 2:
-        yield [group[:-1] for group in rewards]
-    for p, group in enumerate(rewards):
+    if len(groups) > 1:
+        yield from map(instead, range(len(groups)))
+    if min(map(len, groups)) > 2:
+        yield [group[:-1] for group in groups]
+    for p, group in enumerate(groups):
         if len(group) > 2:
             for n in range(len(group)):
                 yield instead(p, group[:n] + group[n + 1 :])
-    for p, group in enumerate(rewards):
-        for n, reward in enumerate(group):
-            for rounder in (0.0, 1.0) if reward not in (0, 1, None) else ():
-                yield instead(p, [*group[:n], rounder, *group[n + 1 :]])
+    for p, group in enumerate(groups):
+        for n, row in enumerate(group):
+            for other in rounder(row):
+                yield instead(p, [*group[:n], other, *group[n + 1 :]])
 
 
-def sandbox(rewards: Rewards, settings: Settings, bug: str = "") -> str:
+def sandbox(
+    rewards: Rewards, settings: Settings, bug: str = "", columns: Given = NOTHING
+) -> str:
     """The address of the page that shows the batch beside both engines."""
     first = start(case(SANDBOX))
     cells = {name: values[0] for name, values in first.table.values().items()}
@@ -456,6 +555,15 @@ def sandbox(rewards: Rewards, settings: Settings, bug: str = "") -> str:
         for prompt, group in zip(map(chr, count(65)), rewards)
         for n, reward in enumerate(group)
     ]
+    if LENGTH in columns:
+        lengths = flat(columns[LENGTH])
+        widest, lists = max(1, *lengths), cells.keys() & of_kind("list")
+        for row, tokens in zip(rows, lengths):
+            row |= {name: [cells[name][0]] * widest for name in lists}
+            row["mask"] = [token < tokens for token in range(widest)]
+    if EOS in columns:
+        for row, ended in zip(rows, flat(columns[EOS])):
+            row["eos"] = bool(ended)
     state = replace(
         first,
         table=Table.of(rows),
@@ -466,7 +574,7 @@ def sandbox(rewards: Rewards, settings: Settings, bug: str = "") -> str:
 
 
 def line(groups: Rewards, form: str) -> str:
-    """Groups as text, each number in the format `form`.
+    """Groups as text, each number in the format `form`; −0 is 0.
 
     >>> line([[1, None], [0.5, 2]], "g")
     '1 missing | 0.5 2'

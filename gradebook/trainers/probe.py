@@ -11,7 +11,15 @@ from gradebook.analysis import law_check
 from gradebook.analysis.law_check import BROKEN, HOLDS, NOT_MEASURED
 from gradebook.core.errors import choice, refuse
 from gradebook.trainers import several
-from gradebook.trainers.child import Inputs, Rewards, Unusable, answer_of, apart
+from gradebook.trainers.child import (
+    EOS,
+    LENGTH,
+    Inputs,
+    Rewards,
+    Unusable,
+    answer_of,
+    apart,
+)
 from gradebook.trainers.examination import Probe, examine
 from gradebook.trainers.releases import LAWS
 
@@ -25,6 +33,7 @@ def probe(
     *,
     rewards: Sequence[str] = (),
     lengths: bool = False,
+    finished: bool = False,
     outputs: Sequence[tuple[Rewards, Any]] | None = None,
 ) -> Probe:
     """Says what a function from rewards to advantages computes.
@@ -34,8 +43,10 @@ def probe(
     declared  what it should compute, as `gradebook.check` takes it
     rewards   names of several reward functions: the function then takes a dict
               from each name to rewards by prompt
-    lengths   whether its second argument is the responses' lengths by prompt,
-              whole numbers of tokens
+    lengths   whether its next argument is the responses' lengths by prompt, whole
+              numbers of tokens; 0 if a response is masked as a whole
+    finished  whether its last argument says which responses ended, True or False by
+              prompt
     outputs   recorded answers instead, pairs of rewards and advantages; text
               in place of advantages is an error that was raised
 
@@ -48,7 +59,7 @@ def probe(
         raise refuse("a function or outputs", "both or none", "probe")
     names = (rewards,) if isinstance(rewards, str) else tuple(rewards)
     if outputs is not None:
-        if names or lengths:
+        if names or lengths or finished:
             expected = (
                 "a function; gradebook.check reads a table of rewards and lengths"
             )
@@ -57,11 +68,12 @@ def probe(
     assert function is not None
     if names:
         several.verify(names)
-    with apart(function, Inputs(names, lengths)) as (call, notes):
+    columns = (LENGTH,) * lengths + (EOS,) * finished
+    with apart(function, Inputs(names, columns)) as (call, notes):
         if names:
-            judged = several.examine(call, names, declared, lengths)
+            judged = several.examine(call, names, declared, columns)
         else:
-            judged = examine(call, declared, lengths=lengths)
+            judged = examine(call, declared, columns=columns)
     return replace(judged, notes=(*judged.notes, *notes))
 
 
@@ -94,13 +106,14 @@ def laws(
     *,
     rewards: Sequence[str] = (),
     lengths: bool = False,
+    finished: bool = False,
 ) -> "list[ParameterSet]":
     """The laws as pytest parameters, for any function from rewards to advantages: call
     one, and it fails if the law is broken.
 
     function  takes rewards by prompt and returns advantages, as in `probe`
     expected  law -> reason: the law must be broken, for this reason
-    declared, rewards, lengths  as in `probe`
+    declared, rewards, lengths, finished  as in `probe`
 
     Raises GradebookError for a law that does not exist.
 
@@ -116,7 +129,9 @@ def laws(
 
     @cache  # when the first test asks
     def judged() -> Probe:
-        return probe(function, declared, rewards=rewards, lengths=lengths)
+        return probe(
+            function, declared, rewards=rewards, lengths=lengths, finished=finished
+        )
 
     def check(name: str) -> None:
         answer = judged().laws[name]

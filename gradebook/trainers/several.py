@@ -27,7 +27,14 @@ from gradebook.logs.read.log_columns import Columns
 from gradebook.logs.trl_layout import ASSUMED, TrlLayout, layout_of, logged
 from gradebook.trainers import convention, examination
 from gradebook.trainers.batches import BATCHES, LAW_BATCHES
-from gradebook.trainers.child import Answer, Ask, Lengths, Rewards
+from gradebook.trainers.child import (
+    LENGTH,
+    NOTHING,
+    Answer,
+    Ask,
+    Given,
+    Rewards,
+)
 from gradebook.trainers.convention import lengths_of
 from gradebook.trainers.examination import (
     MOVED_BY_LENGTHS,
@@ -85,21 +92,21 @@ def examine(
     function: Ask,
     names: Sequence[str],
     declared: Mapping[str, Any] | None = None,
-    lengths: bool = False,
+    columns: Sequence[str] = (),
 ) -> Probe:
     """The probe of a function of several rewards. A weighted sum of rewards is probed
     like one reward. Of any other computation the laws are tried on each reward alone,
     where the others are 1: equal everywhere, but no factor of 0."""
     declaration = declaration_of(declared)
-    call, batches = asked_once(function, lengths), batches_of(len(names))
+    call, batches = asked_once(function, columns), batches_of(len(names))
     answers = {name: call(batch) for name, batch in batches.items()}
     troubles = {name: a.trouble for name, a in answers.items() if a.trouble}
     layout, steps, computations = computations_of([*answers.values()], names)
     weights = layout.weights if layout else ()
     first = computations[0] if computations else None
     if first and not first.several:
-        return _of_sum(function, names, weights, declared, lengths, troubles)
-    laws, shown = _laws_of_each(call, names, weights, first, lengths)
+        return _of_sum(function, names, weights, declared, columns, troubles)
+    laws, shown = _laws_of_each(call, names, weights, first, columns)
     words = convention.words_of(first, (), convention.Ragged())
     words["eps"] = f"{first.eps:g}" if first and first.adds_eps else ""
     return Probe(
@@ -156,14 +163,14 @@ def _of_sum(
     names: Sequence[str],
     weights: Sequence[float],
     declared: Mapping[str, Any] | None,
-    lengths: bool,
+    columns: Sequence[str],
     troubles: Mapping[str, str],
 ) -> Probe:
     """The probe of a weighted sum of the rewards: of one reward, over its weight, if
     the others are 0."""
     at = int(np.argmin([abs(abs(w) - 1) if w else np.inf for w in weights]))
     judged = examination.examine(
-        alone(function, at, len(names), weights[at]), declared, lengths=lengths
+        alone(function, at, len(names), weights[at]), declared, columns=columns
     )
     terms = " + ".join(f"{w:g} {name}" for w, name in zip(weights, names))
     what = {"rewards": f"summed as they are: {terms}".replace("+ -", "- ")}
@@ -187,9 +194,9 @@ def alone(
             return [None] * count
         return [reward / weight if place == at else others for place in range(count)]
 
-    def call(rewards: Rewards, lengths: Lengths | None = None) -> Answer:
+    def call(rewards: Rewards, columns: Given = NOTHING) -> Answer:
         cells = [[row_of(reward) for reward in group] for group in rewards]
-        return replace(function(cells, lengths), rewards=rewards)
+        return replace(function(cells, columns), rewards=rewards)
 
     return call
 
@@ -203,7 +210,7 @@ def _laws_of_each(
     names: Sequence[str],
     weights: Sequence[float],
     computation: Computation | None,
-    lengths: bool,
+    columns: Sequence[str],
 ) -> tuple[dict[str, str], dict[str, Shown]]:
     """Each law's answer, and the smallest batch that breaks it: changes of one reward
     after the other, while the others are 1."""
@@ -216,11 +223,11 @@ def _laws_of_each(
         designed = designed_by(settings) | {"scale": UNKNOWN}
         if computation is None:
             designed["rising"] = "several rewards"
-            if lengths:
+            if LENGTH in columns:
                 designed |= dict.fromkeys(MOVED_BY_LENGTHS, "the lengths")
         elif weights[at] < 0:
             designed["rising"] = f"the weight of {name} is below 0"
-        ask = asked_once(alone(call, at, len(names), others=1.0), lengths)
+        ask = asked_once(alone(call, at, len(names), others=1.0), columns)
         batches = [BATCHES[batch] for batch in LAW_BATCHES]
         answers, broken = laws_of(designed, settings, ask, batches, "")
         for law, answer in answers.items():

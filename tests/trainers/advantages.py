@@ -197,3 +197,84 @@ def per_token(groups, lengths):
     """GRPO over the response's length."""
     pairs = zip(grpo(groups), lengths)
     return [[a / n for a, n in zip(*pair)] for pair in pairs]
+
+
+def without_parentheses(groups):
+    """GRPO as `reward - mean / deviation`."""
+    return [
+        [r - statistics.fmean(g) / (deviation(g) + 1e-4) for r in g] for g in groups
+    ]
+
+
+def whitened_over_padding(groups, lengths):
+    """The rewards less their group's mean, normalized over the step's tokens with ddof
+    0, about a mean that counts padding up to the longest response as tokens of 0."""
+    values = [r - statistics.fmean(g) for g in groups for r in g]
+    tokens = [n for group in lengths for n in group]
+    width = max(tokens)
+    total = sum(value * n for value, n in zip(values, tokens))
+    mean = total / (width * len(tokens))
+    square = sum(n * (value - mean) ** 2 for value, n in zip(values, tokens))
+    spread = (square / sum(tokens) + 1e-8) ** 0.5
+    normalized = iter((value - mean) / spread for value in values)
+    return [[next(normalized) for _ in group] for group in groups]
+
+
+def over_all(groups, kept):
+    """GRPO of all rows; a row that is not kept gets 0."""
+    pairs = zip(grpo(groups), kept)
+    return [[a if keep else 0.0 for a, keep in zip(*pair)] for pair in pairs]
+
+
+def over_kept(groups, kept):
+    """GRPO of the rows that are kept; others get 0 and have no vote."""
+    pairs = zip(groups, kept)
+    return grpo([[r if keep else None for r, keep in zip(*pair)] for pair in pairs])
+
+
+def zeroes_masked_rows(groups, lengths):
+    """GRPO in which a row without a token gets 0, but has a vote."""
+    return over_all(groups, lengths)
+
+
+def leaves_masked_rows_out(groups, lengths):
+    return over_kept(groups, lengths)
+
+
+def knows_no_masks(groups, lengths):
+    return grpo(groups)
+
+
+def zeroes_unfinished_rows(groups, finished):
+    """GRPO in which an unfinished row gets 0, but has a vote."""
+    return over_all(groups, finished)
+
+
+def leaves_unfinished_rows_out(groups, finished):
+    return over_kept(groups, finished)
+
+
+def zeroes_both(groups, lengths, finished):
+    kept = [[n and f for n, f in zip(*pair)] for pair in zip(lengths, finished)]
+    return over_all(groups, kept)
+
+
+def filters_first(groups, finished):
+    """Dr. GRPO of blocks of the rows that finished, of the largest group's size,
+    whatever their prompt. Rows that do not divide are refused."""
+    size = max(map(len, groups))
+    left = [
+        (prompt, row)
+        for prompt, flags in enumerate(finished)
+        for row, flag in enumerate(flags)
+        if flag
+    ]
+    if len(left) % size:
+        raise ValueError(f"{len(left)} rows do not divide by {size}")
+    advantages = [[0.0] * len(group) for group in groups]
+    for start in range(0, len(left), size):
+        block = left[start : start + size]
+        mean = statistics.fmean(groups[prompt][row] for prompt, row in block)
+        for prompt, row in block:
+            advantages[prompt][row] = groups[prompt][row] - mean
+    return advantages

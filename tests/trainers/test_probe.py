@@ -210,6 +210,99 @@ def test_tensors_with_a_gradient_are_numbers():
     assert judged.computes.startswith("Dr. GRPO")
 
 
+# Bugs of lengths and of ends, and those that no known computation resembles
+
+
+def as_shown(judged, name):
+    """The faulty engine's advantages on the page that shows a bug's smallest batch."""
+    query = judged.bugs[name].link.partition("?")[2]
+    faulty = compared(decode(dict(parse_qsl(query)), "sandbox").state).faulty
+    return faulty.advantage.tolist()
+
+
+PARTS = {"lengths": "rows_without_a_token", "finished": "unfinished_rows"}
+
+
+@pytest.mark.parametrize(
+    "function, takes, name",
+    [
+        (advantages.zeroes_masked_rows, "lengths", "rejected_rows"),
+        (advantages.zeroes_unfinished_rows, "finished", "no_eos_outliers"),
+    ],
+)
+def test_rows_that_get_0_and_vote_are_a_bug(function, takes, name):
+    judged = gradebook.probe(function, **{takes: True})
+    assert judged.convention[PARTS[takes]] == "count, and get 0"
+    assert (judged.computes, judged.exit_code) == ("GRPO (ddof 1, eps 0.0001)", 1)
+    assert list(judged.bugs) == [name]
+    shown = judged.bugs[name]
+    # Two rows, 0 and 1, are 0.5 from their mean, and √0.5 is the deviation.
+    flat = [value for group in shown.advantages for value in group]
+    assert sorted(map(abs, flat)) == pytest.approx([0.0, 0.5 / (0.5**0.5 + 1e-4)])
+    assert as_shown(judged, name) == pytest.approx(flat)
+    assert takes in shown.sentence and takes in str(judged)
+
+
+@pytest.mark.parametrize(
+    "function, takes, word",
+    [
+        (advantages.leaves_masked_rows_out, "lengths", "left out"),
+        (advantages.knows_no_masks, "lengths", "count"),
+        (advantages.leaves_unfinished_rows_out, "finished", "left out"),
+        (advantages.knows_no_masks, "finished", "count"),
+    ],
+)
+def test_marked_rows_that_are_left_out_or_count_like_others_are_no_bug(
+    function, takes, word
+):
+    judged = gradebook.probe(function, **{takes: True})
+    assert judged.convention[PARTS[takes]] == word
+    assert judged.computes == "GRPO (ddof 1, eps 0.0001)"
+    assert (judged.bugs, judged.exit_code) == ({}, 0)
+    decides = {"left out": "only whether there is a token", "count": "not used"}
+    if takes == "lengths":
+        assert judged.convention["lengths"] == decides[word]
+
+
+def test_one_bug_of_lengths_and_one_of_ends_are_both_named():
+    judged = gradebook.probe(advantages.zeroes_both, lengths=True, finished=True)
+    assert {*judged.bugs} == {"rejected_rows", "no_eos_outliers"}
+
+
+def test_blocks_of_finished_rows_are_filtered_first():
+    judged = gradebook.probe(advantages.filters_first, finished=True)
+    assert list(judged.bugs) == ["filtered_first"] and judged.exit_code == 1
+    assert judged.computes == "Dr. GRPO"
+    what = "ValueError: 10 rows do not divide by 4"
+    assert judged.troubles["unfinished rows of 0 or 1"] == what
+    flat = [a for g in judged.bugs["filtered_first"].advantages for a in g]
+    assert as_shown(judged, "filtered_first") == pytest.approx(flat)
+
+
+def test_a_mean_over_padding_is_the_padded_mean():
+    judged = gradebook.probe(advantages.whitened_over_padding, lengths=True)
+    assert list(judged.bugs) == ["padded_mean"] and judged.exit_code == 1
+    name = "the REINFORCE++ baseline (ddof 0 of the whitening)"
+    assert judged.left_over == f"With the bug Padded mean, that is {name}."
+    assert not judged.computes
+    shown = judged.bugs["padded_mean"]
+    flat = [a for group in shown.advantages for a in group]
+    assert as_shown(judged, "padded_mean") == pytest.approx(flat)
+
+
+def test_a_bug_that_changes_every_group_is_named_with_what_it_changes():
+    judged = gradebook.probe(advantages.without_parentheses)
+    assert list(judged.bugs) == ["missing_parentheses"] and judged.exit_code == 1
+    name = "GRPO (ddof 1, eps 0.0001)"
+    assert judged.left_over == f"With the bug Missing parentheses, that is {name}."
+    (group,) = judged.bugs["missing_parentheses"].rewards
+    # 0.5 over √0.5 is taken from 0 and from 1.
+    assert group == [0, 1]
+    (values,) = judged.bugs["missing_parentheses"].advantages
+    less = 0.5 / (0.5**0.5 + 1e-4)
+    assert values == pytest.approx([-less, 1 - less])
+
+
 TWO = ("correct", "format")
 
 
@@ -348,6 +441,8 @@ def test_the_command_prints_and_gives_the_checks_exit_codes(capsys, monkeypatch)
     assert "Computes GDPO" in capsys.readouterr().out
     assert main(["probe", "advantages:opo", "--lengths"]) == 0
     assert "lengths: used" in capsys.readouterr().out
+    assert main(["probe", "advantages:zeroes_both", "--lengths", "--finished"]) == 1
+    assert "No-EOS outliers gives these numbers" in capsys.readouterr().out
     for name in ("advantages:none_such", "advantages", "advantages:time"):
         assert main(["probe", name]) == 2
         assert "expected package.module:function" in capsys.readouterr().err
