@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -433,26 +434,24 @@ def _notes(log: Log, rounding: Rounding) -> list[str]:
 
 def _unchecked(has: frozenset[str]) -> tuple[str, list[str]]:
     """One line that names the columns that would let more be checked; the list."""
-    bugs = map(bug, BUGS)
-    unchecked = [b for b in bugs if not (b.in_advantages and can_show(b, has))]
+    bugs = [*map(bug, BUGS)]
+    silent = [b.title for b in bugs if not b.in_advantages]
+    unchecked = [b for b in bugs if b.in_advantages and not can_show(b, has)]
     lines = [
         f"{b.title} was checked with {b.without}. It shows in full with {b.tells}."
         if b.without
         else f"Not checked: {b.title}. That needs {b.tells}."
         for b in unchecked
-        if b.in_advantages
     ]
-    silent = ", ".join(b.title for b in unchecked if not b.in_advantages)
     if silent:
         lines.append(
-            f"Not checked: {silent}. They leave no trace in a log's advantages. A"
-            " recording with logp, ref_logp, loss and policy_loss shows a KL that is"
-            " subtracted; with grad_norm too, a KL without a gradient; with logp,"
+            f"Not checked: {', '.join(silent)}. They leave no trace in a log's"
+            " advantages. A recording with logp, ref_logp, loss and policy_loss shows a KL"
+            " that is subtracted; with grad_norm too, a KL without a gradient; with logp,"
             " old_logp and mini_batch, an anchor that moves. The check looks for none"
             " of the others; the page of each says what would tell it."
         )
-    telling = (telling_columns(b) for b in unchecked if b.in_advantages)
-    missing = dict.fromkeys(c for columns in telling for c in columns if c not in has)
-    names = ", ".join(missing)
+    telling = chain.from_iterable(map(telling_columns, unchecked))
+    names = ", ".join(dict.fromkeys(name for name in telling if name not in has))
     line = f"More could be checked if the log had: {names}." if names else ""
     return line, lines
