@@ -448,9 +448,8 @@ def _unchecked(has: frozenset[str]) -> tuple[str, list[str]]:
             f"Not checked: {', '.join(silent)}. They leave no trace in a log's"
             " advantages. A recording with logp, ref_logp, loss and policy_loss shows a"
             " KL that is subtracted; with grad_norm too, a KL without a gradient; with"
-            " logp,"
-            " old_logp and mini_batch, an anchor that moves. The check looks for none"
-            " of the others; the page of each says what would tell it."
+            " logp, old_logp and mini_batch, an anchor that moves. The check looks for"
+            " none of the others; the page of each says what would tell it."
         )
     telling = chain.from_iterable(map(telling_columns, unchecked))
     names = ", ".join(dict.fromkeys(name for name in telling if name not in has))
