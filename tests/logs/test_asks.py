@@ -1,6 +1,7 @@
 """The check asks before it accuses: fifteen made logs, what each must be told,
 and made logs of formulas inside and outside the space, with faults."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import formulas
@@ -10,8 +11,11 @@ import promises
 import pytest
 from asking import named, verdict_on
 
+from gradebook.cases import scenario
 from gradebook.logs import logged_steps
 from gradebook.logs.explore import step_rows
+from gradebook.logs.judging import decide, gather, suspects
+from gradebook.logs.judging.sentences import statement_of
 from gradebook.logs.log import check, check_log
 
 ASKS = Path(__file__).parent / "asks"
@@ -356,3 +360,55 @@ def test_worst_row_is_where_the_log_departs_from_the_declaration():
     assert pd.concat(parts)["row"].tolist() == [2, 0]
     assert whole["correct_residual"].round(3).tolist() == [1.866, 1.866]
     assert set(whole["verdict"]) == {"other"}
+
+
+@pytest.fixture
+def second_dust(monkeypatch):
+    """A second bug whose evidence is that of Float32 dust, as a trainer's other mean
+    in float32 would be."""
+    dust = scenario.bug("float32_dust")
+    second = replace(
+        dust, name="second_dust", title="Second dust", phrase="another rounded mean"
+    )
+    names = (*decide.BUGS, "second_dust")
+
+    def bug(name):
+        return second if name == "second_dust" else scenario.bug(name)
+
+    for module in (decide, gather):
+        monkeypatch.setattr(module, "BUGS", names)
+    for module in (gather, suspects):
+        monkeypatch.setattr(module, "bug", bug)
+
+
+def test_a_verdict_names_every_bug_that_explains_the_log_equally_well(second_dust):
+    said = verdict_on(formulas.fault(5, "float32_dust")[2])
+    assert (said.exit_code, said.verdict) == (1, "suspect")
+    assert (said.bug, said.asks) == ("float32_dust", ("float32_dust", "second_dust"))
+    assert said.statement.first.startswith(
+        "The advantages match float32 rounding divided by itself or another rounded"
+        " mean (the bug Float32 dust or Second dust, GRPO) on "
+    )
+
+
+def with_another(said, name):
+    """The judgement, with a second bug that explains the log as well."""
+    j = said.judgement
+    both = (j.suspect, replace(j.suspect, bug=name))
+    return replace(j, named=both, asks=both)
+
+
+def test_a_question_names_every_bug_that_explains_the_log_equally_well(second_dust):
+    said = verdict_on(formulas.fault(5, "variance_floor")[2])
+    asked = statement_of(with_another(said, "second_dust"), {}, {})
+    assert "(the bug Variance floor or Second dust, " in asked.first
+    assert asked.rest[-1].endswith("it is the bug Variance floor or Second dust.")
+
+
+def test_a_question_about_columns_names_each_column_with_its_bug():
+    j = with_another(check_log([ASKS / "overlong-filter.csv"]), "rejected_rows")
+    assert statement_of(j, {}, {"truncated": "cut", "length": "n"}).first == (
+        "If `cut` says that a rollout was cut off and decides which rows count, these"
+        " advantages match No-EOS outliers; if `n` is 0 for rejected rollouts and"
+        " decides which rows count, these advantages match Rejected rows"
+    )

@@ -55,7 +55,8 @@ class Judgement:
 
     why       the reason for "asks" or "cannot tell"
     computations  those of the space that fit, the preferred first
-    suspect   the bug that is named or asked about, under its settings
+    named     the bug that is named or asked about, under its settings, and every
+              other bug that explains these rows as well
     asks      bugs that these numbers would be under a condition
     ties      bugs that leave no trace on these rows
     change    the step at which the run changed from the first computation to the second
@@ -69,7 +70,7 @@ class Judgement:
     evidence: Evidence
     why: str = ""
     computations: tuple[Computation, ...] = ()
-    suspect: Suspect | None = None
+    named: tuple[Suspect, ...] = ()
     asks: tuple[Suspect, ...] = ()
     ties: tuple[str, ...] = ()
     change: int | None = None
@@ -83,8 +84,14 @@ class Judgement:
         return self.evidence.declaration
 
     @property
+    def suspect(self) -> Suspect | None:
+        """The first bug that is named or asked about: by the alphabet, if several
+        explain these rows equally well."""
+        return next(iter(self.named), None)
+
+    @property
     def bug(self) -> str:
-        """The bug that is named or asked about, or ""."""
+        """The first bug that is named or asked about, or ""."""
         named = self.suspect if self.verdict in ("suspect", "asks") else None
         return named.bug if named else ""
 
@@ -204,9 +211,11 @@ def _fits(whole: Judgement, at: np.ndarray, most: int) -> Judgement | None:
     )
     if j.level == REWARDS and not fits[first].slack[at].max() <= MOST_ROUNDING:
         return replace(j, verdict="cannot tell", why="rounding")
-    votes = next((s for s in asks if s.decides_votes), None)
+    votes = [s for s in asks if s.decides_votes]
     if votes and first.view.all_rows:
-        return replace(j, verdict=_verdict_of(votes, evidence, at), suspect=votes)
+        fewest = len(votes[0].record.columns)
+        named = tuple(s for s in votes if len(s.record.columns) == fewest)
+        return replace(j, verdict=_verdict_of(votes[0], evidence, at), named=named)
     return _questioned(j, at)
 
 
@@ -271,34 +280,36 @@ def _suspected(whole: Judgement, at: np.ndarray) -> Judgement | None:
     evidence = whole.evidence
     fits = evidence.suspects
 
-    def merit(suspect: Suspect) -> tuple:
+    def support(suspect: Suspect) -> tuple:
         return (
             suspect.surety,
-            suspect != whole.suspect,
             -int(fits[suspect].good[at].sum()),
             int(fits[suspect].level[at].max()),
             len(suspect.record.columns),
             len(suspect.guesses),
-            BUGS.index(suspect.bug),
         )
+
+    def merit(suspect: Suspect) -> tuple:
+        is_other = suspect != whole.suspect
+        return suspect.surety, is_other, support(suspect), BUGS.index(suspect.bug)
 
     fitting = sorted((s for s in fits if evidence.explains(s, at)), key=merit)
     if not fitting:
         return None
-    named = fitting[0]
-    as_sure = {s.bug: s for s in fitting if s.surety == named.surety}
-    as_sure.pop(named.bug)
-    if named == whole.suspect:
+    first = fitting[0]
+    best_of = {s.bug: s for s in reversed(fitting)}
+    each = [s for s in fitting if s is best_of[s.bug]]
+    if first == whole.suspect:
         verdict = whole.verdict
     else:
-        verdict = _verdict_of(named, evidence, at)
+        verdict = _verdict_of(first, evidence, at)
     return Judgement(
         verdict,
         evidence,
-        suspect=named,
-        asks=(named, *as_sure.values()),
-        level=int(fits[named].level[at].max()),
-        residual=float(fits[named].residual[at].max()),
+        named=tuple(s for s in each if support(s) == support(first)),
+        asks=tuple(s for s in each if s.surety == first.surety),
+        level=int(fits[first].level[at].max()),
+        residual=float(fits[first].residual[at].max()),
     )
 
 

@@ -199,7 +199,7 @@ def statement_of(
     if j.verdict == "correct":
         return _correct(j, asked, columns)
     if j.verdict == "other":
-        named = [j.suspect] if j.suspect else j.asks[:3]
+        named = j.named or j.asks[:3]
         then = f"Under this declaration, it is the bug {_titles(named)}."
         return Statement(
             f"{_matches(j)}; you declared {asked}", (then,) if named else ()
@@ -280,10 +280,10 @@ def _matches(j: Judgement) -> str:
 
 
 def _match(j: Judgement) -> str:
-    """ "match" and the bug, or the first computation and those that give the same
+    """ "match" and the bugs, or the first computation and those that give the same
     numbers."""
-    if j.suspect is not None:
-        return f"match {j.suspect.record.phrase}"
+    if j.named:
+        return f"match {' or '.join(s.record.phrase for s in j.named)}"
     first, ruler = j.computations[0], j.evidence.ruler
     sentence = f"match {first.title}"
     if details := first.details + _other_details(j.computations):
@@ -352,29 +352,53 @@ def named_as(column: str, columns: Columns, counting: bool) -> tuple[str, str]:
 
 
 def _suspect(j: Judgement, s: Suspect, columns: Columns) -> Statement:
-    record = s.record
-    column = s.columns[0]
-    counting = s.decides_votes
-    means = _means(column, columns, counting)
-    if j.verdict == "asks" and (counting or record.proof == "column"):
+    meanings = _meanings(j.named, columns)
+    if j.verdict == "asks" and (s.decides_votes or s.record.proof == "column"):
+        clauses = [
+            f"{means}, these advantages match {_titles(bugs)}"
+            for means, bugs in meanings.items()
+        ]
         return Statement(
-            f"If {means}, these advantages match {record.title}",
-            confirm=_confirm(column, columns, counting),
+            f"If {'; if '.join(clauses)}",
+            confirm=_confirm(s.columns[0], columns, s.decides_votes),
         )
-    inside = [f"the bug {record.title}", Computation.of(s.settings).title]
-    inside += [f"group size {s.group_size}"] if s.group_size else []
-    first = f"{_matches(j)} ({', '.join(inside)}){_how_many(j)}"
+    first = f"{_matches(j)} ({_under(j.named)}){_how_many(j)}"
     rest = _how_far(j)
     if j.verdict == "suspect":
-        return Statement(first, (*rest, f"This assumes that {means}."))
-    more = f" (or {_titles(j.asks[1:3])})" if len(j.asks) > 1 else ""
+        assumed = tuple(f"This assumes that {means}." for means in meanings)
+        return Statement(first, (*rest, *assumed))
+    others = [each for each in j.asks if each not in j.named][:2]
+    more = f" (or {_titles(others)})" if others else ""
     question = (
-        f"Was this computation configured? If not, it is the bug {record.title}{more}."
+        "Was this computation configured? If not, it is the bug"
+        f" {_titles(j.named)}{more}."
     )
     if j.declaration.decides:
         more_rows = f"{_what_would_show(j)} may show it."
         return Statement(first, (*rest, question, more_rows))
     return Statement(first, (*rest, question), "declare what was")
+
+
+def _meanings(
+    named: Sequence[Suspect], columns: Columns
+) -> Mapping[str, Sequence[Suspect]]:
+    """The meaning of a column -> the bugs that assume it."""
+    bugs: dict[str, list[Suspect]] = {}
+    for each in named:
+        means = _means(each.columns[0], columns, each.decides_votes)
+        bugs.setdefault(means, []).append(each)
+    return bugs
+
+
+def _under(named: Sequence[Suspect]) -> str:
+    """The bugs and the settings under which they fit: "the bug Partial groups, GRPO,
+    group size 4"."""
+    computations = dict.fromkeys(Computation.of(s.settings).title for s in named)
+    sizes = dict.fromkeys(f"{s.group_size}" for s in named if s.group_size)
+    inside = [f"the bug {_titles(named)}", " or ".join(computations)]
+    if sizes:
+        inside.append(f"group size {' or '.join(sizes)}")
+    return ", ".join(inside)
 
 
 def _what_would_show(j: Judgement) -> str:

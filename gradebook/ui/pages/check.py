@@ -129,7 +129,9 @@ def _card(checking: Checking, verdict: Verdict) -> None:
         if verdict.verdict == "correct" and verdict.declared:
             head = "✓ Correct"
         if verdict.bug:
-            head += f": {words.plain(load(verdict.bug).title)}"
+            assert verdict.judgement is not None
+            titles = (named.record.title for named in verdict.judgement.named)
+            head += f": {words.plain(' or '.join(titles))}"
         paragraphs = [
             f"### {head}",
             *map(
