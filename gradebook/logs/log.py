@@ -25,6 +25,7 @@ from gradebook.logs.judging.declaration import (
 )
 from gradebook.logs.judging.fit import ruler_of
 from gradebook.logs.judging.judge import each_step, judge
+from gradebook.logs.judging.left_over import KL
 from gradebook.logs.judging.order import Order, order_of
 from gradebook.logs.judging.rounding import Rounding
 from gradebook.logs.judging.sentences import (
@@ -305,7 +306,7 @@ def _verdict(read: Verdict, layout: TrlLayout, j: Judgement) -> Verdict:
         steps_read=read.steps_read + len(frame),
         ties=ties_of(j),
         notes=(*_notes(log, ruler.advantage), *layout.notes, *unchecked_bugs),
-        near=" ".join(map(left_over_words, j.left_over)) or near_words(j.near),
+        near=_near(j),
         left_over=next((each.kind for each in j.left_over), ""),
         order=order,
         unchecked=unchecked,
@@ -332,6 +333,17 @@ def _statement(read: Verdict, j: Judgement, order: Order | None) -> Statement:
         by_place = j.suspect is not None and j.suspect.cuts_by_place
         statement = _with_order(statement, order, bool(j.left_over) or by_place)
     return _with_empty(statement, read.log)
+
+
+def _near(j: Judgement) -> str:
+    """What is left over if no computation fits, or the closest one, in sentences. If
+    the log does not determine the weights, what shows a KL in the reward with weights
+    of 1: a KL hides the weights, and others leave differences from the first step on.
+    """
+    if j.why == "weights":
+        kl = [each for each in j.evidence.left_over if each.kind == KL]
+        return " ".join(f"If all weights are 1: {left_over_words(each)}" for each in kl)
+    return " ".join(map(left_over_words, j.left_over)) or near_words(j.near)
 
 
 def _order(j: Judgement) -> Order:

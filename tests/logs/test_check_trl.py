@@ -213,3 +213,22 @@ def test_functions_that_use_another_eps_than_trl_are_explained():
     log["advantage"] = (scores - scores.mean()) / (scores.std() + 1e-6)
     answer = check(log, columns={"reward": "a + b"})
     assert answer["estimator"].tolist() == ["gdpo"]
+
+
+def test_a_kl_that_hides_the_weights_is_said_for_weights_of_1():
+    """TRL's RLOO: a + b less a KL that is 0 at first and grows by 0.02 a step, less the
+    mean of the three other rows, which is 4/3 of the distance from the mean of all."""
+    rng = np.random.default_rng(5)
+    a, b, kl = rng.integers(0, 3, (8, 2, 4)), *rng.normal(size=(2, 8, 2, 4))
+    reward = a + b - 0.02 * np.arange(8)[:, None, None] * kl
+    advantage = (reward - reward.mean(-1, keepdims=True)) * 4 / 3
+    log = pd.DataFrame({"step": np.repeat(range(8), 8), "prompt": ["p q"] * 64})
+    log["prompt"] += [f" {row // 4}" for row in range(64)]
+    log = log.assign(
+        completion="", a=a.ravel(), b=b.ravel(), advantage=advantage.ravel()
+    )
+    found = verdict_on(log)
+    assert (found.verdict, found.judgement.why) == ("cannot tell", "weights")
+    assert found.near.startswith("If all weights are 1: In each prompt the logged")
+    assert "A KL term in the reward does that" in found.near
+    assert verdict_on(log, weights=(1, 1)).left_over == "kl"

@@ -26,6 +26,7 @@ from transformers import (  # noqa: E402
 )
 
 import gradebook  # noqa: E402
+from gradebook.core.errors import GradebookError  # noqa: E402
 from gradebook.logs.log import check_log  # noqa: E402
 from gradebook.trainers.trl import Watched, declared  # noqa: E402
 
@@ -108,6 +109,25 @@ class RlooTrainer(Watched, Logs, trl.RLOOTrainer):
     config = trl.RLOOConfig
 
 
+class RlooTables(RlooTrainer):
+    """TRL writes no file of RLOO's rows: the table that it sends to W&B, as files."""
+
+    def log(self, *args, **more):
+        table = {
+            "step": [self.state.global_step] * len(self._logs["prompt"]),
+            "prompt": self._logs["prompt"],
+            "completion": self._logs["completion"],
+            **self._logs["rewards"],
+            "advantage": self._logs["advantages"],
+        }
+        folder = Path(self.args.output_dir) / "completions"
+        folder.mkdir(parents=True, exist_ok=True)
+        name = f"completions_{self.state.global_step:05d}.parquet"
+        if table["prompt"]:
+            pd.DataFrame(table).to_parquet(folder / name)
+        super().log(*args, **more)
+
+
 class FaultyTrainer(Watched, Faulty):
     config = trl.GRPOConfig
 
@@ -129,7 +149,7 @@ def trainer(folder, functions=(sixes, brevity), kind=Trainer, **changed):
     }
     args = kind.config(output_dir=str(folder), **(settings | changed))
     model, tokenizer = model_and_tokenizer()
-    if kind is RlooTrainer:  # its reference model is loaded from a folder
+    if issubclass(kind, RlooTrainer):  # its reference model is loaded from a folder
         model.save_pretrained(folder / "model")
         model = GPT2LMHeadModel.from_pretrained(folder / "model")
     rows = Dataset.from_dict({"prompt": PROMPTS * 4})
@@ -201,6 +221,58 @@ def test_the_files_that_trl_writes_hold_the_same_rows(tmp_path):
 
 
 @pytest.mark.parametrize(
+    "changed, weights",
+    [
+        ({"reward_weights": [2.0, -0.5]}, (2.0, -0.5)),
+        ({"reward_weights": [0.7, 0.3], "scale_rewards": "batch"}, (0.7, 0.3)),
+        ({"reward_weights": [0.7, 0.3], "scale_rewards": "none"}, (0.7, 0.3)),
+        ({"mask_truncated_completions": True}, (1.0, 1.0)),
+        (
+            {"mask_truncated_completions": True, "reward_weights": [1.0, 3.0]},
+            (1.0, 3.0),
+        ),
+    ],
+    ids=str,
+)
+def test_a_recording_and_trls_files_get_the_same_verdict(tmp_path, changed, weights):
+    """The files say neither which completions were truncated nor the weights."""
+    one = trainer(tmp_path / "trl", **changed)
+    one.watch(tmp_path / "run", strict=True)
+    one.train()
+    is_masked = "mask_truncated_completions" in changed
+    rows = recorded(tmp_path / "run")
+    assert (rows["length"].to_numpy() == 0).any() == is_masked
+    asked = declared(one.args)
+    of_run = check_log([tmp_path / "run"])
+    of_trl = check_log([tmp_path / "trl"], declared=asked)
+    assert_agreement(of_run, of_trl)
+    assert of_trl.weights == weights
+    undeclared = check_log([tmp_path / "trl"])
+    assert undeclared.verdict == "correct"
+    assert undeclared.weights == weights and undeclared.estimator == of_run.estimator
+
+
+def test_rewards_that_are_normalized_each_are_read_from_trls_files(tmp_path):
+    """A recording has one reward a row, so it is refused."""
+    changed = {"multi_objective_aggregation": "normalize_then_sum"}
+    one = trainer(tmp_path / "trl", reward_weights=[1.0, 0.5], **changed)
+    with pytest.raises(GradebookError, match="multi_objective_aggregation"):
+        one.watch(tmp_path / "run")
+    one.train()
+    found = check_log([tmp_path / "trl"])
+    assert (found.verdict, found.estimator) == ("correct", "gdpo")
+    assert found.weights == (1.0, 0.5)
+
+
+def assert_agreement(of_run, of_trl):
+    """Both logs are as declared, by the same computation in every step."""
+    assert (of_run.verdict, of_run.exit_code) == ("correct", 0), of_run.sentence
+    assert (of_trl.verdict, of_trl.exit_code) == ("correct", 0), of_trl.sentence
+    assert of_run.estimator == of_trl.estimator
+    assert of_run.steps_judged == of_trl.steps_judged == 3
+
+
+@pytest.mark.parametrize(
     "changed, estimator",
     [
         ({}, "rloo"),  # TRL's own beta, 0.05
@@ -222,6 +294,37 @@ def test_rloo_is_recorded_with_the_reward_that_it_compares(
     assert (verdict.exit_code, verdict.verdict) == (0, "correct"), verdict.sentence
     assert estimator in (verdict.estimator, *verdict.ties)
     assert verdict.declared == declared(one.args)
+
+
+@pytest.mark.parametrize("masked", [False, True])
+def test_a_recording_and_trls_table_of_rloo_get_the_same_verdict(tmp_path, masked):
+    changed = {"beta": 0.0, "mask_truncated_completions": masked}
+    one = trainer(tmp_path / "trl", kind=RlooTables, **changed)
+    one.watch(tmp_path / "run", strict=True)
+    one.train()
+    lengths = recorded(tmp_path / "run")["length"].to_numpy()
+    assert (lengths == 0).any() == masked
+    of_run = check_log([tmp_path / "run"])
+    of_trl = check_log([tmp_path / "trl" / "completions"], declared=declared(one.args))
+    assert_agreement(of_run, of_trl)
+    assert of_run.estimator == "rloo" and of_trl.weights == (1.0, 1.0)
+
+
+def test_a_table_of_rloo_lacks_the_kl_that_the_recording_has(tmp_path):
+    """TRL's default: 0.05 times the KL is taken off the reward."""
+    one = trainer(tmp_path / "trl", kind=RlooTables, learning_rate=0.02, max_steps=10)
+    one.watch(tmp_path / "run", strict=True)
+    one.train()
+    assert check_log([tmp_path / "run"]).estimator == "rloo"
+    table = [tmp_path / "trl" / "completions"]
+    found = check_log(table, weights=(1, 1))
+    assert (found.verdict, found.left_over) == ("none fits", "kl")
+    # The KL also keeps the weights from being solved.
+    found = check_log(table)
+    assert (found.verdict, found.exit_code) == ("cannot tell", 2)
+    assert "does not determine the weights" in found.sentence
+    assert found.near.startswith("If all weights are 1: In each prompt")
+    assert "A KL term in the reward does that" in found.near
 
 
 def test_the_rows_of_two_processes_are_recorded_together(tmp_path):
