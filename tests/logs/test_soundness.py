@@ -215,6 +215,16 @@ def test_a_second_normalization_is_asked_about_without_a_count_of_transitions():
     )
 
 
+def test_what_grows_is_shown_also_if_rounding_of_the_rewards_hides_the_computation():
+    frame = a_log(steps=10, size=6)
+    # A deviation of 0.01 is ten times the rewards' last digit, and the KL about one.
+    frame["reward"] = (frame["reward"] / 100).round(3)
+    kl = np.random.default_rng(1).random(len(frame)) * 2e-4 * frame["step"]
+    verdict = verdict_on(frame.assign(advantage=grpo(frame, frame["reward"] - kl)))
+    assert (verdict.exit_code, verdict.left_over) == (2, "kl")
+    assert verdict.sentence.startswith("Cannot tell: within the rounding")
+
+
 def test_neighbouring_steps_are_compared_also_if_one_of_them_tells_nothing():
     frame = a_log(prompts=1)
     # Rows 1 and 3 of the third prompt have its mean: their step has only zeros.

@@ -16,7 +16,7 @@ import numpy as np
 from gradebook.bugs import BUGS
 from gradebook.core.lazy_pandas import pd
 from gradebook.core.settings import Settings
-from gradebook.core.tolerance import EXACT, MOST_ROUNDING
+from gradebook.core.tolerance import EXACT
 from gradebook.logs.judging import fit, proof
 from gradebook.logs.judging.computation import Computation
 from gradebook.logs.judging.declaration import Declaration
@@ -122,8 +122,10 @@ class Judgement:
 
     @property
     def left_over(self) -> tuple[LeftOver, ...]:
-        """What the numbers show if no computation fits; else ()."""
-        return self.evidence.left_over if self.verdict == "none fits" else ()
+        """What the numbers show if no computation fits, or rounding of the rewards hides
+        which one does; else ()."""
+        is_open = self.verdict == "none fits" or self.why == "rounding"
+        return self.evidence.left_over if is_open else ()
 
     @property
     def near(self) -> NearMiss | None:
@@ -209,7 +211,7 @@ def _fits(whole: Judgement, at: np.ndarray, most: int) -> Judgement | None:
         level=int(fits[first].level[at].max()),
         residual=float(fits[first].residual[at].max()),
     )
-    if j.level == REWARDS and not fits[first].slack[at].max() <= MOST_ROUNDING:
+    if evidence.tells_nothing(first, at):
         return replace(j, verdict="cannot tell", why="rounding")
     votes = [s for s in asks if s.decides_votes]
     if votes and first.view.all_rows:

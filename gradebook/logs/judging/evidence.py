@@ -6,10 +6,10 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from gradebook.core.tolerance import BEYOND
+from gradebook.core.tolerance import BEYOND, MOST_ROUNDING
 from gradebook.logs.judging.computation import Computation, plainness
 from gradebook.logs.judging.declaration import Declaration
-from gradebook.logs.judging.fit import NONE, WRITTEN, Fit, Ruler
+from gradebook.logs.judging.fit import NONE, REWARDS, WRITTEN, Fit, Ruler
 from gradebook.logs.judging.left_over import LeftOver
 from gradebook.logs.judging.near import NearMiss
 from gradebook.logs.judging.suspects import Suspect
@@ -47,7 +47,7 @@ class Evidence:
     copies        rows at a step's end that repeat its first rows, and vote
     nearest       the computation that fits most rows of the sample
     change        one change that explains the run, or None
-    left_over     what the numbers show, if nothing fits
+    left_over     what the numbers show, if nothing fits, or only what tells nothing
     near          the closest computation, if none fits and they show nothing
     """
 
@@ -93,6 +93,14 @@ class Evidence:
         best = min(worst.values(), default=NONE)
         named = [c for c in worst if worst[c] == best <= level]
         return sorted(named, key=plainness)
+
+    def tells_nothing(self, computation: Computation, at: np.ndarray) -> bool:
+        """Whether the computation fits the steps `at` only since rounding of the
+        rewards may move their advantages that much."""
+        fit = self.computations[computation]
+        slack = fit.slack[at].max(initial=0)
+        by_rewards = fit.level[at].max(initial=0) == REWARDS
+        return bool(by_rewards and not slack <= MOST_ROUNDING)
 
     def explains(self, suspect: Suspect, at: np.ndarray) -> bool:
         """Whether the suspect fits all the steps `at`, or fits some while its correct

@@ -250,9 +250,11 @@ def _voting_copies(fits: Fits, fitting: Sequence[Computation]) -> int:
 
 def _is_explained(evidence: Evidence) -> bool:
     """Whether one computation or bug fits all steps, at least within the rounding of
-    the rewards."""
+    the rewards, if that is small."""
     telling = evidence.telling
-    if evidence.change is not None or evidence.fitting(telling, REWARDS):
+    fitting = evidence.fitting(telling, REWARDS)
+    tells = any(not evidence.tells_nothing(c, telling) for c in fitting)
+    if evidence.change is not None or tells:
         return True
     return any(evidence.explains(suspect, telling) for suspect in evidence.suspects)
 

@@ -349,15 +349,17 @@ def kl(ruler: Ruler) -> LeftOver | None:
         if c.couples_prompts:
             continue
         computed = numbers_of(steps, c)
-        if c.divides and not _has_deviation_1(ruler, c):
+        varies = computed.values != 0
+        if c.divides and not (varies.any() and _has_deviation_1(ruler, c)):
             continue
         rest = steps.advantage - computed.values
         free = steps.groups.size - 1
         if c.divides:
-            # In units of the reward: small deviations would make some steps large.
-            rest = _off_the_line(steps, computed.values) * computed.scale
-            is_flat = computed.values[steps.groups.first] == 0
-            free = np.where(is_flat, 0, np.maximum(free - 1, 0))
+            # As if all were divided by one deviation: small ones make a rest large.
+            usual = np.median(computed.scale[varies])
+            rest = _off_the_line(steps, computed.values) * computed.scale / usual
+            differ = np.bincount(steps.prompt, varies) > 0
+            free = np.where(differ, np.maximum(free - 1, 0), 0)
         if _grows(rest, free, steps):
             return LeftOver(KL, c, 0, steps.rows, steps.rows)
     return None
