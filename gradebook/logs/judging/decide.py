@@ -122,8 +122,8 @@ class Judgement:
 
     @property
     def left_over(self) -> tuple[LeftOver, ...]:
-        """What the numbers show if no computation fits, or rounding of the rewards hides
-        which one does; else ()."""
+        """What the numbers show if no computation fits, or if rounding of the rewards
+        hides which one does; else ()."""
         is_open = self.verdict == "none fits" or self.why == "rounding"
         return self.evidence.left_over if is_open else ()
 
