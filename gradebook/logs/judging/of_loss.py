@@ -32,13 +32,18 @@ if TYPE_CHECKING:
     from gradebook.logs.recording import Recording
 
 MOST_STEPS = 64
-"""Steps of a recording that are looked at, from the first on."""
+"""Steps of a recording that are looked at, from the first on. A step costs one engine
+run for each estimator of the KL and each denominator, twelve in all. Two steps with a
+KL tell beta, and one without advantages tells whether it has a gradient."""
 CLOSE = 1e-3
 """The share by which beta, as each step's loss has it, may differ between steps, since
-trainers log losses in float32 and sum them in another order."""
+trainers log losses in float32 and sum them in another order. Of 300 made runs of eight
+steps (2026-11-29) it kept the right estimator in 86 % and also another one in 7 %; ten
+times as much kept 94 % and 60 %, a tenth 63 % and none."""
 CLAMPED = 10.0
-"""A gap between log-probabilities above this is cut off by some trainers (verl,
-NeMo-RL): such a step says nothing about beta."""
+"""verl cuts a token's k3 off here (`kl_penalty` in its core_algos.py), and so does
+NeMo-RL (`kl_output_clamp_value`; both read on 2026-11-29). That is a gap of 2.6 from
+the reference: a step with a larger k3 says nothing about beta."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +90,7 @@ def turned(steps: list[dict[str, Any]], settings: Settings) -> str:
         )
     fit = close[0]
     return (
-        f"The KL is subtracted from the loss: in {counted(len(losses), 'step')} the"
+        f"The KL is subtracted from the loss: in {counted(len(fit.betas), 'step')} the"
         f" loss less its policy part is {short(fit.beta, 4)} times the KL"
         f" ({fit.estimator}, summed as {fit.loss} does), and no beta is below 0."
     )
@@ -113,7 +118,7 @@ def _fits(steps: list[dict[str, Any]], settings: Settings) -> Iterator[LossFit]:
 def _beta(step: dict[str, Any], settings: Settings) -> float | None:
     """What the step's KL is multiplied by in its loss; None if it has none."""
     gap = np.where(step["mask"], step["ref_logp"] - step["logp"], 0)
-    if not np.abs(gap).max(initial=0) <= CLAMPED:
+    if not (np.expm1(gap) - gap).max(initial=0) <= CLAMPED:
         return None
     columns = {n: step[n] for n in ("prompt", "reward", "mask", "logp", "ref_logp")}
     try:

@@ -7,6 +7,7 @@ import torch
 import gradebook
 from gradebook.core.columns import COLUMNS
 from gradebook.core.errors import GradebookError
+from gradebook.logs.judging.of_loss import turned
 from gradebook.logs.log import check_log
 from gradebook.logs.recorder import ARGUMENTS, Recorder
 from gradebook.logs.recording import recording
@@ -66,6 +67,30 @@ def test_loss_and_policy_part_show_a_subtracted_kl(tmp_path, estimator, loss):
     # fit by a constant more.
     assert TURNED in sentence
     assert "−0.4 times the KL" in sentence or (estimator, loss) != ("k3", "dapo")
+
+
+def test_a_step_whose_kl_was_cut_off_says_nothing_about_beta():
+    """One token of two is away from the reference. Its k3 is e - 2 = 0.71828 at a gap
+    of 1, 1 / e = 0.36788 at -1, and e^4 - 5 = 49.6 at 4, which verl cuts off at 10.
+    The loss is 1 less 0.4 times the mean of both tokens' k3."""
+    ones = torch.ones(2, 1, dtype=torch.float64).numpy()
+    steps = [
+        {
+            "prompt": [0, 0],
+            "reward": [0.0, 1.0],
+            "mask": ones > 0,
+            "logp": -ones,
+            "ref_logp": -ones + [[gap], [0]],
+            "policy_loss": 1.0,
+            "loss": 1 - 0.4 * k3 / 2,
+        }
+        for gap, k3 in ((1, 0.7182818), (-1, 0.3678794), (4, 10))
+    ]
+    declared = gradebook.Settings(baseline="group_mean", skip_flat="never")
+    assert turned(steps, declared) == (
+        "The KL is subtracted from the loss: in 2 steps the loss less its policy part"
+        " is −0.4 times the KL (k3, summed as dapo does), and no beta is below 0."
+    )
 
 
 def test_a_step_without_advantages_shows_a_kl_without_a_gradient(tmp_path):
