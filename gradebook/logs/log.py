@@ -224,6 +224,8 @@ def _read(log: Log, declared: Mapping[str, object]) -> Verdict:
     if "advantage" not in log.columns.role:
         why = "no advantages"
     statement = curves_said(log.curves) if log.curves else REASONS[why]
+    if why == "no advantages" and not log.curves:
+        statement = _with_writer(statement, log)
     run = log.recording
     missing, problems = (run.missing(), run.problems) if run else ({}, ())
     lacking = [
@@ -241,6 +243,17 @@ def _read(log: Log, declared: Mapping[str, object]) -> Verdict:
         declared=declared,
         broken=(*lacking, *problems, *cells)[:NAMED],
     )
+
+
+def _with_writer(statement: Statement, log: Log) -> Statement:
+    """The statement that there are no advantages. If the trainer's format has none, to
+    log them beside the rewards is no setting: they must be recorded."""
+    written = log.columns.format
+    if written is None or not written.roles or "advantage" in written.roles:
+        return statement
+    files = f"{written.trainer}'s files ({written.what}) hold none."
+    record = "Record rewards and advantages in the trainer, for example with"
+    return replace(statement, rest=(files, f"{record} gradebook.Recorder."))
 
 
 def _with_empty(statement: Statement, log: Log) -> Statement:
@@ -328,7 +341,10 @@ def _with_assumed_weights(j: Judgement) -> Judgement:
 def _statement(read: Verdict, j: Judgement, order: Order | None) -> Statement:
     """The judgement in sentences, with the order of rewards, the loss and the empty
     cells."""
-    statement = _with_losses(statement_of(j, read.declared, read.columns), read)
+    statement = statement_of(j, read.declared, read.columns)
+    if j.why == "no advantages":
+        statement = _with_writer(statement, read.log)
+    statement = _with_losses(statement, read)
     if order:
         by_place = j.suspect is not None and j.suspect.cuts_by_place
         statement = _with_order(statement, order, bool(j.left_over) or by_place)

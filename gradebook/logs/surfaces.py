@@ -84,7 +84,10 @@ def report(verdict: Verdict) -> str:
 
 def text(verdict: Verdict, verbose: bool) -> str:
     """The verdict for a terminal, with at most SHORT more lines unless `verbose`."""
-    columns = ", ".join(f"{role} = {name}" for role, name in verdict.columns.items())
+    chosen = verdict.columns
+    if verdict.log.named_steps:
+        chosen = {"step": "the number in a file's or folder's name", **chosen}
+    columns = ", ".join(f"{role} = {name}" for role, name in chosen.items())
     learning = signal_lines(verdict)
     lines = [verdict.near, judged(verdict)]
     lines += worst_lines(verdict, SHORT if verbose else 1)

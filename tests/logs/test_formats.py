@@ -13,6 +13,7 @@ from gradebook.logs.read.curves import as_curves, curves_of
 from gradebook.logs.read.files import step_in
 from gradebook.logs.read.formats import FORMATS
 from gradebook.logs.read.rows import pasted, read_files
+from gradebook.logs.surfaces import text
 
 FOLDER = Path(__file__).parent / "formats"
 ROLES = {
@@ -86,6 +87,26 @@ OTHERS = ("gym", "gym-profile", "rl")
 def test_a_file_without_what_a_check_needs_says_what_to_check(folder, says):
     with pytest.raises(GradebookError, match=says):
         read_files([FOLDER / folder])
+
+
+@pytest.mark.parametrize(
+    "folder, files",
+    [
+        ("skyrl", "SkyRL's files (evaluations) hold none."),
+        ("verl-rollouts", "verl's files (rollout or validation dump) hold none."),
+        ("tinker-cookbook", "tinker-cookbook's files (rollout summaries) hold none."),
+    ],
+)
+def test_who_logs_no_advantages_is_not_told_to_log_them(folder, files):
+    sentence = check_log([FOLDER / folder]).sentence
+    assert f"this log has no advantages. {files} Record rewards and" in sentence
+    assert "Log them" not in sentence
+
+
+def test_a_step_from_a_name_is_said_beside_the_columns():
+    said = "Columns: step = the number in a file's or folder's name, prompt = "
+    assert said in text(check_log([FOLDER / "skyrl"]), verbose=False)
+    assert said not in text(check_log([FOLDER / "tinker-cookbook"]), verbose=False)
 
 
 def test_an_open_instruct_folder_is_judged():

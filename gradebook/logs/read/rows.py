@@ -61,6 +61,7 @@ class Log:
     curves         what it tells, if it holds curves over steps and no rows
     gathered       rows of a step were apart, and were brought together
     repeated       steps that are there again, as after a resumed run
+    named_steps    the steps are numbers in the names of files or folders
     table          the rows in canonical columns, in whole steps; none at all
                    if no step can be judged
     """
@@ -81,6 +82,7 @@ class Log:
     curves: Curves | None = None
     gathered: bool = False
     repeated: int = 0
+    named_steps: bool = False
     table: pd.DataFrame = field(default_factory=lambda: pd.DataFrame())
 
     def take(self, table: pd.DataFrame) -> None:
@@ -155,6 +157,7 @@ def read_files(
     if read.chosen is None:
         raise read.errors[0]
     log = Log(files, read.chosen, read.types, broken_files=len(read.errors))
+    log.named_steps = read.named_steps
     if read.chosen.curves:
         lines = pd.concat(read.tables, ignore_index=True)
         log.curves, log.rows = curves_of(lines), len(lines)
@@ -189,6 +192,7 @@ class _FilesRead:
     chosen          the columns of the first file that could be read
     types           how that file stores its numbers
     tables          the rows of each file that could be read, in canonical columns
+    named_steps     a step is a number in a file's or folder's name
     errors          why each other file could not
     """
 
@@ -197,6 +201,7 @@ class _FilesRead:
     chosen: Columns | None = None
     types: Mapping[str, str] = field(default_factory=dict)
     tables: list[pd.DataFrame] = field(default_factory=list)
+    named_steps: bool = False
     errors: list[GradebookError] = field(default_factory=list)
 
     def add(self, source: LogFile, number: int | None) -> None:
@@ -232,6 +237,7 @@ class _FilesRead:
             step = step_in(source.name)
             if number is not None or names_step(source.name):
                 table["step"] = number if step is None else step
+                self.named_steps |= step is not None
         self.tables.append(table)
 
     def _chosen(
