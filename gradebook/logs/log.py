@@ -348,7 +348,15 @@ def _statement(read: Verdict, j: Judgement, order: Order | None) -> Statement:
     if order:
         by_place = j.suspect is not None and j.suspect.cuts_by_place
         statement = _with_order(statement, order, bool(j.left_over) or by_place)
+    if j.verdict == "none fits" and not read.log.has_steps:
+        statement = replace(statement, rest=(*statement.rest, NO_STEP))
     return _with_empty(statement, read.log)
+
+
+NO_STEP = (
+    "The log does not say which step a row belongs to, so all rows were taken as one"
+    " step. Some trainers compare the rows of a step: log its number."
+)
 
 
 def _near(j: Judgement) -> str:

@@ -39,7 +39,7 @@ class Signal:
     small      prompts with fewer rows
     masked     share of the rows that the loss masks; None if the log does not say
     sizes      mean size of the advantages in the first and the last third of the
-               steps, or None
+               steps, both of all steps if these are fewer than three; or None
     zeros      share of the last third's advantages that are 0
     functions  for several reward functions, what each adds: a line for each
     is_given   the size is what the person or the log configured
@@ -53,6 +53,11 @@ class Signal:
     sizes: tuple[float, float] | None = None
     zeros: float = 0.0
     functions: tuple[RewardFunction, ...] = ()
+
+    @property
+    def has_thirds(self) -> bool:
+        """Whether the run is long enough to compare its beginning with its end."""
+        return len(self.steps) >= 3
 
     @property
     def last_third(self) -> pd.DataFrame:
@@ -104,7 +109,7 @@ class Signal:
         ]
         if which:
             sentences.append(f"Of these prompts, {' and '.join(which)}.")
-        if len(self.steps) >= 3:
+        if self.has_thirds:
             last = self.last_third[["prompts", "teach"]].sum()
             flat, of = int(last["prompts"] - last["teach"]), int(last["prompts"])
             sentences.append(
@@ -129,12 +134,17 @@ class Signal:
             share = f"{self.masked:.1%}" if self.masked else "none"
             sentences.append(f"The loss masks {share} of the rows.")
         if self.sizes is not None:
-            first, last = (short(size, 3) for size in self.sizes)
-            sentences.append(
-                f"The mean size of an advantage is {first} in the first third of the"
-                f" steps and {last} in the last; {self.zeros:.0%} of the last are 0."
-            )
+            sentences.append(self._sizes_said(*self.sizes))
         return sentences
+
+    def _sizes_said(self, first: float, last: float) -> str:
+        zeros = f"{self.zeros:.0%}"
+        if not self.has_thirds:
+            return f"The mean size of an advantage is {short(last, 3)}; {zeros} are 0."
+        return (
+            f"The mean size of an advantage is {short(first, 3)} in the first third of"
+            f" the steps and {short(last, 3)} in the last; {zeros} of the last are 0."
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON: the sentences, and the counts of each step."""
@@ -258,9 +268,10 @@ def _ends(
 
 def _sizes(steps: LoggedSteps) -> tuple[tuple[float, float] | None, float]:
     """The mean size of an advantage in the first and in the last third of the steps,
-    and the share of the last that are 0; None without advantages."""
+    both of all steps if there are fewer than three; and the share of the last that are
+    0; None without advantages."""
     size = np.abs(steps.advantage)
-    third = max(1, steps.step_count // 3)
+    third = steps.step_count // 3 or steps.step_count
     parts = (steps.step_of < third, steps.step_of >= steps.step_count - third)
     first, last = (size[part & np.isfinite(size)] for part in parts)
     if not len(first) or not len(last):

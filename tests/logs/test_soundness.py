@@ -225,6 +225,18 @@ def test_what_grows_is_shown_also_if_rounding_of_the_rewards_hides_the_computati
     assert verdict.sentence.startswith("Cannot tell: within the rounding")
 
 
+def test_a_log_without_steps_that_nothing_fits_is_told_so():
+    frame = a_log()
+    of_step = frame.groupby("step")["reward"]
+    score = (frame["reward"] - of_step.transform("mean")) / of_step.transform("std")
+    frame = frame.assign(advantage=score)
+    verdict = verdict_on(frame.drop(columns="step"))
+    assert (verdict.exit_code, verdict.verdict) == (2, "none fits")
+    assert "does not say which step a row belongs to" in verdict.sentence
+    assert not any("third" in said for said in verdict.signal.sentences)
+    assert verdict_on(frame).estimator == "batch_zscore"
+
+
 def test_neighbouring_steps_are_compared_also_if_one_of_them_tells_nothing():
     frame = a_log(prompts=1)
     # Rows 1 and 3 of the third prompt have its mean: their step has only zeros.

@@ -296,7 +296,8 @@ def _match(j: Judgement) -> str:
     ]
     titles = [t for t in dict.fromkeys(usual) if t != first.title][:3]
     if titles:
-        sentence += f", or {' or '.join(titles)}, which gives the same numbers here"
+        give = "gives" if len(titles) == 1 else "give"
+        sentence += f", or {' or '.join(titles)}, which {give} the same numbers here"
     rounding = {
         SCORES: "float32 rounding",
         WRITTEN: f"rounding ({ruler.advantage.words})",

@@ -176,14 +176,8 @@ def suspects(
         # Bugs of the sum of rewards that were normalized each are not known.
         if steps.several and record.stage not in HOW_ROWS_COUNT:
             continue
-        guesses: dict[str, Sequence[Any]] = {
-            setting: places.get(values[0], values)
-            for setting, values in record.guesses.items()
-        }
-        if not bool(steps.batch.eos.all()):
-            guesses.setdefault("mask_no_eos", (False, True))
-        for chosen in product(*guesses.values()):
-            guess = dict(zip(guesses, chosen))
+        every_row_ended = bool(steps.batch.eos.all())
+        for guess in _guesses(record, places, every_row_ended):
             for settings in table:
                 declared = {name: settings[name] for name in guess if name in fixed}
                 if declared.items() <= guess.items():
@@ -191,6 +185,21 @@ def suspects(
                         name, replace(settings, **guess), tuple(guess.items())
                     )
                     yield from _with_tails(suspect, steps)
+
+
+def _guesses(
+    record: Bug, places: Mapping[Any, Sequence[int | None]], every_row_ended: bool
+) -> Iterator[dict[str, Any]]:
+    """Each combination of the settings that a bug's record says to try, as the log's
+    `places` give their values; and rows without EOS with a vote and without one."""
+    values_of: dict[str, Sequence[Any]] = {
+        setting: places.get(values[0], values)
+        for setting, values in record.guesses.items()
+    }
+    if not every_row_ended:
+        values_of.setdefault("mask_no_eos", (False, True))
+    for chosen in product(*values_of.values()):
+        yield dict(zip(values_of, chosen))
 
 
 def strides(steps: LoggedSteps) -> tuple[int | None, ...]:

@@ -85,6 +85,13 @@ class Log:
     named_steps: bool = False
     table: pd.DataFrame = field(default_factory=lambda: pd.DataFrame())
 
+    @property
+    def has_steps(self) -> bool:
+        """Whether a column, a recording, or the files' number or names say which step a
+        row belongs to."""
+        in_rows = self.recording is not None or "step" in self.columns.role
+        return in_rows or len(self.sources) > 1 or names_step(self.sources[0].name)
+
     def take(self, table: pd.DataFrame) -> None:
         """Stores the rows grouped by step. Steps with a broken row are dropped; in a
         log without steps, prompts with a broken row are. The column `broken` has the
