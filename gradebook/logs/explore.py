@@ -28,10 +28,12 @@ from gradebook.logs.logged_steps import LoggedSteps
 from gradebook.output.pytest_file import pytest_file
 
 ROWS = 64
-"""Rows that a page shows of a step, unless asked for more."""
+"""Rows that a page shows of a step, unless asked for more: eight prompts of eight, what
+a person can read through. A table holds more (`table.MOST_ROWS`)."""
 
 MOST_TOKENS = 64
-"""Of a row that is opened as a batch."""
+"""Of a row that is opened as a batch. A log has lengths, not tokens, so all tokens of a
+row are alike, and a wider table would show nothing more."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -54,7 +54,8 @@ BY_WEIGHTS = ("correct", "other", "none fits")
 """Verdicts that other weights of the reward functions would change."""
 
 MOST_TRIED = 2
-"""So many other columns are tried in each role: each try checks the whole log."""
+"""So many other columns are tried in each role: each try checks the whole log, and
+there are two roles, so such a log takes at most five times as long."""
 
 OnProgress = Callable[[float, int], object]
 """Called often with the share read and the steps judged. What it raises ends the

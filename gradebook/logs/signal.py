@@ -20,7 +20,8 @@ from gradebook.core.lazy_pandas import pd
 from gradebook.logs.logged_steps import LoggedSteps
 
 FEW = 0.2
-"""Fewer than this share of prompts that teach is worth a line."""
+"""Fewer than this share of prompts that teach is worth a line: below it, a trainer pays
+for more than five prompts to learn from one."""
 CORRECTNESS = re.compile(r"acc|correct|exact|match|answer|solve|verif|pass", re.I)
 """How reward functions are called that say whether an answer is right."""
 STEP_COUNTS = ("step", "prompts", "wrong", "right", "same", "teach", "single", "rows")

@@ -13,7 +13,8 @@ from gradebook.output.rendering import rendered
 
 LEARNING = "Is the run still learning?"
 SHORT = 6
-"""Number of lines after the verdict in a terminal, without --verbose."""
+"""Number of lines after the verdict in a terminal without --verbose, and of worst steps
+with it: what a person reads at one look."""
 
 
 def facts(verdict: Verdict) -> list[tuple[str, str]]:

@@ -27,14 +27,15 @@ from gradebook.logs.weights import NEAR, Weights, centered, least_squares, solve
 
 SAMPLE_ROWS = 4096
 """Number of rows, in whole steps, that the search uses: its time does not grow with the
-log."""
+log. They are 500 groups of eight, and weights are solved if half of them agree."""
 CLOSE = 1e-5
 """As `weights.NEAR`: the closer bound separates one eps from another."""
 LEAST_OFF = 1e-7
 """No distance from a line below it says that one layout is better than another:
 float32 numbers near 1 are 1.2e-7 apart."""
 EPS = (1e-4, 1e-6, 1e-8)
-"""The eps that GDPO adds to a function's deviation: TRL's first."""
+"""The eps that GDPO adds to a function's deviation: TRL's first, then verl's, and one
+that other estimators have."""
 GIVEN = "as given"
 SOLVED = "the logged advantages determine them"
 ASSUMED = "TRL's default; the log does not determine them: give them as weights"

@@ -15,9 +15,6 @@ from gradebook.core.tolerance import EXACT
 NEAR = 1e-3
 """Largest distance of an advantage from the line, for numbers of size 1: twice what
 printing three decimals moves a number by."""
-SINGULAR = 1e-9
-"""A direction whose share of the squares is smaller than this is exact: float64 rounds
-them by 1e-16, three printed decimals by 8e-8 (a twelfth of a thousandth squared)."""
 USUAL_EPS = (1e-4, 1e-6, 1e-8, 0.0)
 """What trainers add to a deviation."""
 
@@ -111,6 +108,8 @@ def _agreeing(parts: np.ndarray, ratio: np.ndarray) -> np.ndarray:
 def _commonest(parts: np.ndarray) -> np.ndarray | None:
     """The direction on which most groups agree that tell one by themselves, at least
     half of all and three more than one; None without one."""
+    # If half of the groups have the ratio, one of 32 has it but for chance, 2^-32. Not
+    # every group tells one alone: 256 are searched, so that time does not grow.
     alone = [ratio for part in parts[:256] if (ratio := _null(part)) is not None]
     if not alone:
         return None

@@ -27,15 +27,20 @@ MB = 2**20
 MEMORY = 2048 * MB
 """Bytes of address space that a check may take over what its process has before.
 Measured with torch 2.13.0 on Linux: numpy, Arrow, torch and Python itself all fail at
-such a limit with an error."""
+such a limit with an error. A check adds at most six tables to the one that it reads
+(`tests/bench/check.py memory`), so the largest table has about 300 MB."""
 SECONDS = 120
-"""Seconds of CPU time for one check."""
+"""Seconds of CPU time for one check. One check runs at a time, so this is also the
+longest that a log can hold up the next one. 100,000 rows took 2.6 s (2026-11-29)."""
 ANSWER = 256 * MB
-"""Bytes of a verdict at most, with the steps that a page opens."""
+"""Bytes of a verdict at most, with the steps that a page opens: the server holds one
+for each page. That of 100,000 rows has 9 MB."""
 SPARE = 128 * MB
-"""Bytes that the process may hold more than an idle one after a check."""
+"""Bytes that the process may hold more than an idle one, of 325 MB, after a check: a
+new process has to import everything again. A check of 100,000 rows left 84 MB."""
 WAITING = 100
-"""Checks that may wait."""
+"""Checks that may wait. One of 3,000 rows takes half a second, so the last of them
+waits for about a minute."""
 COMMAND = (sys.executable, "-m", "gradebook.logs.worker")
 """Ends when its input does, so it does not outlive its server."""
 # Arrow's own allocator reserves a gigabyte, which the limit would count as taken.

@@ -15,10 +15,12 @@ from gradebook.core.formatting import counted
 from gradebook.core.tolerance import TYPES
 
 LARGEST = 1e6
-"""Larger numbers say nothing about decimals: float32 has none left there."""
+"""Larger numbers say nothing about decimals: float32 numbers are a 16th apart there,
+and a multiple of 1/16 has at most four decimals."""
 
 MOST_DECIMALS, MOST_DIGITS = 6, 6
-"""More are within what is always allowed, and float32 numbers have them by chance."""
+"""Half of a seventh decimal is a 200th of what is always allowed (`tolerance.BASE`),
+and float32 numbers near 1 are 1.2e-7 apart, so that they have seven by chance."""
 
 MOST_TEXT = 8
 """Text of more decimals holds all digits of a float32 advantage."""
@@ -32,7 +34,8 @@ TELLING = 4
 chance at most: 1/256 for all of them."""
 
 FLOAT32_DIGITS, NO_SIZE = 6e-8, 1e-12
-"""Numbers that passed through float32 are off by half its spacing, times their size."""
+"""Numbers that passed through float32 are off by half its spacing, times their size. A
+difference that should be 0 is dust: of numbers near 1,000, float64 leaves 1e-13."""
 
 
 @dataclass(frozen=True)

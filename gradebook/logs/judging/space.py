@@ -38,13 +38,19 @@ EPS_PLACES = (
     *((eps, "inside") for eps in (1e-8, 1e-6, 1e-5, 1e-4)),
     *((eps, "least") for eps in (1e-6, 1e-4, 1e-3)),
 )
-"""The eps that is added to a deviation, and its place; the usual pair first."""
+"""The eps that is added to a deviation, and its place; the usual pair first. Of the
+releases that were measured (`trainers/measured.jsonl`), those of verl and eight other
+trainers add 1e-6 after the root, of TRL and four others 1e-4, of AReaL 1e-5, of
+OpenRLHF 1e-9; 1e-8 and 0 occur too, and OpenRLHF has 1e-4 as the least. 1e-3 and 1e-10
+are one power of ten beyond these. Other places have the sizes that can be told there:
+inside the root, 1e-8 is as much as 1e-4 after it if the deviation is 0."""
 
 SECONDS = (
     *(Second("rows", 0), Second("rows", 1), Second("tokens", 1), Second("tokens", 0)),
     *(Second("transitions", 0), Second("rows", 1, eps_after=True)),
 )
-"""Second normalizations over the step, the usual ones first."""
+"""Second normalizations over the step, the usual ones first. By rows as in TRL and
+ms-swift, by tokens as in verl and slime (ddof 1) and SkyRL (ddof 0)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,13 +203,17 @@ def families(
 
 LEAST_SPREADS = 2
 """An eps or a least deviation is solved from deviations of so many sizes at least: one
-size agrees with itself."""
+size agrees with itself, under any computation. Of 226 made logs with an odd eps (on
+2026-11-29), 2 solved 127, 3 solved 108."""
 
 SOLVED = 0.02
-"""The eps that rows give agree within this share, and so do two digits of it."""
+"""The eps that rows give agree within this share, and so do two digits of it. Of those
+226 logs, a quarter as much lost 8, and half as much 4; five times as much found 3
+others but lost 3 least deviations, with a third more candidates to try."""
 
 MOST_SOLVED = 1.0
-"""A larger eps is no eps: it is what the advantages are divided by."""
+"""A larger eps is no eps: it is what the advantages are divided by. Rewards of 0 and 1
+have no deviation above 0.71."""
 
 
 def solved(
