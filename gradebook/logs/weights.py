@@ -59,6 +59,8 @@ def _ratio(
     if not varies.any() or not np.isfinite(line).all():
         return None
     parts = _off_the_line(away[:, varies] / size[varies], line, group)
+    if not len(parts):
+        return None  # in no group do both rewards and advantages vary
     ratio = _null(parts.sum(0))
     if ratio is None or _agreeing(parts, ratio).mean() < 1:
         ratio = _commonest(parts)

@@ -215,6 +215,14 @@ def test_functions_that_use_another_eps_than_trl_are_explained():
     assert answer["estimator"].tolist() == ["gdpo"]
 
 
+@pytest.mark.filterwarnings("error")
+def test_weights_are_not_solved_from_groups_whose_advantages_are_equal():
+    """One function varies, but no advantage follows it."""
+    rewards = np.array([[1.0, 4.0], [0.0, 4.0], [1.0, 4.0], [0.0, 4.0]])
+    advantage, group = np.array([0.3, 0.3, 0.1, 0.1]), np.array([0, 0, 1, 1])
+    assert solved(rewards, advantage, group, 0 * group) is None
+
+
 def test_a_kl_that_hides_the_weights_is_said_for_weights_of_1():
     """TRL's RLOO: a + b less a KL that is 0 at first and grows by 0.02 a step, less the
     mean of the three other rows, which is 4/3 of the distance from the mean of all."""
