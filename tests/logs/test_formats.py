@@ -152,6 +152,19 @@ def test_curves_are_no_rows_and_give_the_facts_that_they_hold(folder, trainer, t
     assert "To check the advantages" in verdict.sentence
 
 
+@pytest.mark.parametrize("name", ["after.jsonl", "zlast.jsonl"])
+def test_curves_beside_rows_are_left_out_of_the_rows(tmp_path, name):
+    """Before or after the rows of one prompt: 1 and 0, less their mean."""
+    (curves,) = (FOLDER / "curves" / "two-deviations").rglob("*.jsonl")
+    (tmp_path / name).write_text(curves.read_text("utf-8"), "utf-8")
+    rows = "prompt,reward,advantage\na,1,0.5\na,0,-0.5\n"
+    (tmp_path / "rows.csv").write_text(rows, "utf-8")
+    found = check_log([tmp_path])
+    assert (found.verdict, found.log.rows) == ("correct", 2)
+    (left_out,) = found.broken
+    assert name in left_out and "expected rows, found curves over steps" in left_out
+
+
 def largest_advantage(*values, **others):
     """What curves with these largest advantages, one a step, tell."""
     keys = {"critic/advantages/max": values, "actor/grad_norm": [0.2] * len(values)}

@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 WHOLE = 0.75
 """A step that was run again has at least this share of the rows of the steps
 that are there once. One that is cut in two has half of them."""
+NO_ROWS = GradebookError(expected="rows", found="curves over steps")
+"""Why a file of curves is left out of a log that has rows."""
 OnRead = Callable[[float], object]
 
 
@@ -163,10 +165,12 @@ def read_files(
         progress((number + 1) / len(files))
     if read.chosen is None:
         raise read.errors[0]
+    if not read.chosen.curves:
+        read.errors += [NO_ROWS.inside(name) for name in read.curves]
     log = Log(files, read.chosen, read.types, broken_files=len(read.errors))
     log.named_steps = read.named_steps
     if read.chosen.curves:
-        lines = pd.concat(read.tables, ignore_index=True)
+        lines = pd.concat([*read.curves.values()], ignore_index=True)
         log.curves, log.rows = curves_of(lines), len(lines)
     else:
         log.take(read.rows())
@@ -198,6 +202,7 @@ class _FilesRead:
     columns, avoid  as `guessed` takes them
     chosen          the columns of the first file that could be read
     types           how that file stores its numbers
+    curves          the curves of each file that has no rows
     tables          the rows of each file that could be read, in canonical columns
     named_steps     a step is a number in a file's or folder's name
     errors          why each other file could not
@@ -207,6 +212,7 @@ class _FilesRead:
     avoid: Avoid
     chosen: Columns | None = None
     types: Mapping[str, str] = field(default_factory=dict)
+    curves: dict[str, pd.DataFrame] = field(default_factory=dict)
     tables: list[pd.DataFrame] = field(default_factory=list)
     named_steps: bool = False
     errors: list[GradebookError] = field(default_factory=list)
@@ -220,7 +226,10 @@ class _FilesRead:
             kinds: dict[str, str], format: Format | None, first: First
         ) -> Columns:
             nonlocal chosen
-            chosen = chosen or self._chosen(kinds, format, first)
+            if chosen is None or chosen.curves:
+                chosen = self._chosen(kinds, format, first)
+            elif self._holds_curves(kinds, format):
+                raise NO_ROWS
             for name in [name for name in chosen.used if name not in kinds]:
                 if chosen.curves:
                     continue
@@ -236,7 +245,7 @@ class _FilesRead:
         assert chosen is not None
         self.chosen = chosen
         if chosen.curves:
-            self.tables.append(frame)
+            self.curves[source.name] = frame
             return
         self.types = self.types or chosen.types(frame)
         table = canonical(frame, chosen, source.name, bad)
@@ -254,10 +263,15 @@ class _FilesRead:
         checked."""
         if format is not None and format.lacks:
             raise GradebookError(format.lacks)
-        if format is None and not self.columns and as_curves([*kinds]):
+        if self._holds_curves(kinds, format):
             numbers = [name for name, kind in kinds.items() if kind == reading.NUMBER]
             return Columns({}, (), curves=tuple(numbers))
         return guessed(kinds, self.columns, self.avoid, format, first)
+
+    def _holds_curves(self, kinds: Mapping[str, str], format: Format | None) -> bool:
+        """A file of these columns has no rows. The first file that has rows decides
+        the columns."""
+        return format is None and not self.columns and as_curves([*kinds])
 
     def rows(self) -> pd.DataFrame:
         """The rows of all files. Steps are text if they are in one of the files."""
