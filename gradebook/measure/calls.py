@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from gradebook.measure.cut import Cut, Silent, at
-from gradebook.measure.shapes import Rows
+from gradebook.measure.shapes import TrainerRows
 from gradebook.trainers.child import flat
 
 PARTS = "args accelerator model strategy rollout reward algo advantage kl_ctl"
@@ -41,7 +41,7 @@ USUAL: dict[str, Any] = {
 settings."""
 
 
-def trainer(cut: Cut, rows: Rows, **settings: Any) -> Any:
+def trainer(cut: Cut, rows: TrainerRows, **settings: Any) -> Any:
     """Replaces the trainer's `self`, and the parts of its configuration."""
     of_rows = dict.fromkeys(SIZES.split(), rows.size) | {
         "rollout_batch_size": len(rows.groups),
@@ -60,7 +60,7 @@ def positional(cut: Cut, *values: Any) -> Any:
 # One group at a time
 
 
-def each_group(cut: Cut, rows: Rows, **settings: Any) -> list[float]:
+def each_group(cut: Cut, rows: TrainerRows, **settings: Any) -> list[float]:
     """Calls the function group by group; if it is a method, with the trainer before the
     rewards."""
     owner = [trainer(cut, rows, **settings)] if "." in cut.name else []
@@ -79,7 +79,7 @@ TRL_WORKER = "trl/experimental/async_grpo/async_rollout_worker.py ._score_group"
     f"{TRL_WORKER} all_rewards total_calls",
     f"{TRL_WORKER} all_rewards samples",
 )
-def trl_worker(cut: Cut, rows: Rows) -> list[float]:
+def trl_worker(cut: Cut, rows: TrainerRows) -> list[float]:
     worker, advantages = trainer(cut, rows), []
     for group in rows.by_prompt(rows.functions.double().tolist()):
         columns = [list(column) for column in zip(*group)]
@@ -94,7 +94,7 @@ TRINITY_GRPO = "trinity/algorithm/advantage_fn/grpo_advantage.py"
     "algorithm.advantage_fn={name}",
     f"{TRINITY_GRPO} GRPOGroupedAdvantage.calculate_group_advantage",
 )
-def trinity_task(cut: Cut, rows: Rows) -> list[float]:
+def trinity_task(cut: Cut, rows: TrainerRows) -> list[float]:
     groups = rows.samples()
     for group in groups:
         cut.run(trainer(cut, rows), "task", group)
@@ -104,7 +104,7 @@ def trinity_task(cut: Cut, rows: Rows) -> list[float]:
 # All groups, by prompt
 
 
-def tokens(cut: Cut, rows: Rows, **settings: Any) -> torch.Tensor:
+def tokens(cut: Cut, rows: TrainerRows, **settings: Any) -> torch.Tensor:
     """verl and its descendants: rewards on the last token, prompt ids."""
     return cut.run(*rows.tokens(), **settings)[0][:, 0]
 
@@ -125,7 +125,7 @@ skyrl = at(
 
 
 @at("algorithm.advantage_fn={name}", f"{TRINITY_GRPO} GRPOAdvantageFn.__call__")
-def trinity_batch(cut: Cut, rows: Rows) -> torch.Tensor:
+def trinity_batch(cut: Cut, rows: TrainerRows) -> torch.Tensor:
     rewards, mask, index = rows.tokens()
     batch = {"token_level_rewards": rewards, "response_mask": mask}
     step = SimpleNamespace(batch=batch, non_tensor_batch={"uid": index})
@@ -137,13 +137,13 @@ SWIFT = "swift/rl_core/advantage.py compute_advantages"
 
 
 @at("a number of samples that varies by prompt", f"{SWIFT}_dynamic")
-def swift_dynamic(cut: Cut, rows: Rows) -> torch.Tensor:
+def swift_dynamic(cut: Cut, rows: TrainerRows) -> torch.Tensor:
     prompts, requests = map(str, rows.prompt), map(str, range(len(rows.prompt)))
     return cut.run(rows.functions, rows.weights, list(prompts), list(requests))[0]
 
 
 @at("rl.train", "tinker_cookbook/rl/data_processing.py compute_advantages")
-def tinker(cut: Cut, rows: Rows) -> torch.Tensor:
+def tinker(cut: Cut, rows: TrainerRows) -> torch.Tensor:
     groups = [
         SimpleNamespace(get_total_rewards=lambda rewards=rewards: rewards)
         for rewards in rows.lists()
@@ -156,7 +156,7 @@ def tinker(cut: Cut, rows: Rows) -> torch.Tensor:
     "art/preprocessing/tokenize.py tokenize_trajectory_groups",
     "art/local/tokenize.py tokenize_trajectory_groups",
 )
-def art(cut: Cut, rows: Rows, **settings: Any) -> list[float]:
+def art(cut: Cut, rows: TrainerRows, **settings: Any) -> list[float]:
     def keep(*values: Any, **named: Any) -> list[Any]:
         """Leaves a row's advantage, a float, with its messages."""
         arguments = (*values, *named.values())
@@ -175,7 +175,7 @@ def art(cut: Cut, rows: Rows, **settings: Any) -> list[float]:
 # All rows, in groups of one size by position
 
 
-def statements(cut: Cut, rows: Rows, **settings: Any) -> torch.Tensor:
+def statements(cut: Cut, rows: TrainerRows, **settings: Any) -> torch.Tensor:
     return cut.run(
         self=trainer(cut, rows, **settings),
         num_generations=rows.size,
@@ -207,7 +207,7 @@ SWIFT_TRAINER = "swift/trainers/rlhf_trainer/grpo_trainer.py"
     f"{SWIFT_TRAINER} {GENERATE}",
     advantage_estimator="{name}",
 )
-def swift(cut: Cut, rows: Rows, **settings: Any) -> torch.Tensor:
+def swift(cut: Cut, rows: TrainerRows, **settings: Any) -> torch.Tensor:
     if cut.name == "compute_advantages":
         return cut.run(rows.functions, rows.weights, rows.size, **settings)[0]
     if cut.name == "_compute_advantages":
@@ -224,7 +224,7 @@ OPENRLHF = "openrlhf/trainer/ppo_utils/experience_maker.py"
     f"{OPENRLHF} .process_experiences",
     estimator="{name}",
 )
-def openrlhf(cut: Cut, rows: Rows, estimator: str) -> torch.Tensor:
+def openrlhf(cut: Cut, rows: TrainerRows, estimator: str) -> torch.Tensor:
     maker = trainer(cut, rows, estimator=estimator, advantage_estimator=estimator)
     mask = torch.ones(len(rows.prompt), 4, dtype=torch.bool)
     step = SimpleNamespace(
@@ -247,12 +247,12 @@ def openrlhf(cut: Cut, rows: Rows, estimator: str) -> torch.Tensor:
     std_unbiased=True,
     eps=1e-5,
 )
-def areal(cut: Cut, rows: Rows, **levels: Any) -> torch.Tensor:
+def areal(cut: Cut, rows: TrainerRows, **levels: Any) -> torch.Tensor:
     return cut.run(trainer(cut, rows, **levels))(rows.rewards)
 
 
 @at("--advantage-estimator grpo", "miles/ray/rollout.py ._post_process_rewards")
-def miles(cut: Cut, rows: Rows, **settings: Any) -> list[float]:
+def miles(cut: Cut, rows: TrainerRows, **settings: Any) -> list[float]:
     return cut.run(trainer(cut, rows, **settings), flat(rows.samples()))[1]
 
 
@@ -260,7 +260,7 @@ TINKER_TRAIN = "skyrl-agent/skyrl_agent/integrations/tinker/tinker_train.py"
 
 
 @at("skyrl-agent with Tinker", f"{TINKER_TRAIN} compute_advantages_grpo")
-def skyrl_agent(cut: Cut, rows: Rows) -> list[float]:
+def skyrl_agent(cut: Cut, rows: TrainerRows) -> list[float]:
     return cut.run(flat(rows.lists()), group_size=rows.size, normalize=True)
 
 
@@ -269,12 +269,12 @@ def skyrl_agent(cut: Cut, rows: Rows) -> list[float]:
     "oat/algorithms/ppo.py .compute_monte_carlo_advantages",
     critic_type="{name}",
 )
-def oat(cut: Cut, rows: Rows, **settings: Any) -> torch.Tensor:
+def oat(cut: Cut, rows: TrainerRows, **settings: Any) -> torch.Tensor:
     return positional(cut, trainer(cut, rows, **settings), rows.rewards[:, None])
 
 
 @at("algorithm.adv_type=grpo", "rlinf/algorithms/advantages.py compute_grpo_advantages")
-def rlinf(cut: Cut, rows: Rows) -> torch.Tensor:
+def rlinf(cut: Cut, rows: TrainerRows) -> torch.Tensor:
     mask = torch.ones(4, len(rows.prompt), dtype=torch.bool)
     return cut.run(rewards=rows.rewards, loss_mask=mask, group_size=rows.size)[0][-1]
 
@@ -283,7 +283,7 @@ def rlinf(cut: Cut, rows: Rows) -> torch.Tensor:
     "on MLX, scale_rewards={scale_rewards!r}",
     "unsloth_zoo/mlx/grpo.py group_advantages",
 )
-def unsloth(cut: Cut, rows: Rows, scale_rewards: str) -> np.ndarray:
+def unsloth(cut: Cut, rows: TrainerRows, scale_rewards: str) -> np.ndarray:
     weights = rows.weights.tolist()
     return cut.run(rows.functions.numpy(), weights, rows.size, scale_rewards)[0]
 
@@ -292,7 +292,7 @@ RECIPE = "dev/grpo_full_finetune_distributed"
 
 
 @at(f"recipe {RECIPE}", f"recipes/{RECIPE}.py .generate_trajectory rewards seq_lens")
-def torchtune(cut: Cut, rows: Rows) -> torch.Tensor:
+def torchtune(cut: Cut, rows: TrainerRows) -> torch.Tensor:
     return cut.run(
         rewards=rows.rewards.reshape(-1, rows.size),
         batch_size=len(rows.prompt) // rows.size,
@@ -309,6 +309,6 @@ def torchtune(cut: Cut, rows: Rows) -> torch.Tensor:
     "tunix/rl/grpo/{name}_helpers.py compute_advantages",
     "tunix/rl/agentic/{name}_learner.py compute_advantages",
 )
-def tunix(cut: Cut, rows: Rows) -> np.ndarray:
+def tunix(cut: Cut, rows: TrainerRows) -> np.ndarray:
     """NumPy replaces JAX."""
     return cut.run(rows.rewards.numpy(), rows.size)

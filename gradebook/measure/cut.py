@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from gradebook.measure.shapes import Rows
+from gradebook.measure.shapes import TrainerRows
 from gradebook.trainers.child import Rewards
 from gradebook.trainers.releases import numbers
 
@@ -329,7 +329,7 @@ class Function:
         lengths: Sequence[int] | None = None,
     ) -> list[list[float]]:
         """Its advantages for rewards by prompt, as float64."""
-        rows = Rows(groups, weights, dtype, lengths)
+        rows = TrainerRows(groups, weights, dtype, lengths)
         advantages = self.call(cut, rows, **self.settings)
         values = torch.as_tensor(advantages, dtype=torch.float64)
         if values.shape != (len(rows.prompt),):

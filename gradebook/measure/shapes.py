@@ -11,7 +11,7 @@ import torch
 from gradebook.trainers.child import Rewards, flat
 
 
-class Rows:
+class TrainerRows:
     """A step's rewards in the shapes that trainers take.
 
     groups     rewards by prompt: a number, None, or a list, one for each function

@@ -22,7 +22,7 @@ from gradebook.logs.judging.suspects import Suspect
 from gradebook.logs.read.curves import Curves
 from gradebook.logs.read.log_columns import Unnamed
 
-Columns = Mapping[str, str]  # role -> the log's own name of a column
+ColumnNames = Mapping[str, str]  # role -> the log's own name of a column
 
 COMMAND, PAGE = "command", "page"
 """The surfaces: a command line and its reports; the page of the app."""
@@ -192,7 +192,7 @@ OTHERWISE = {
 
 
 def statement_of(
-    j: Judgement, declared: Mapping[str, object], columns: Columns
+    j: Judgement, declared: Mapping[str, object], columns: ColumnNames
 ) -> Statement:
     """The judgement, then its condition or question."""
     asked = ", ".join(f"{name}={value}" for name, value in declared.items())
@@ -232,7 +232,7 @@ def statement_of(
     return Statement(reason.first, rest, reason.advice)
 
 
-def _correct(j: Judgement, asked: str, columns: Columns) -> Statement:
+def _correct(j: Judgement, asked: str, columns: ColumnNames) -> Statement:
     """The sentence for a computation that was declared, or for a known one without a
     declaration."""
     first, declaration = j.computations[0], j.declaration
@@ -330,7 +330,7 @@ def _condition(asks: Sequence[Suspect], named: str = "") -> str:
     )
 
 
-def _means(column: str, columns: Columns, counting: bool = False) -> str:
+def _means(column: str, columns: ColumnNames, counting: bool = False) -> str:
     """ "`response_length` counts the tokens of a response"; `counting`, which rows
     count."""
     role, named = named_as(column, columns, counting)
@@ -340,19 +340,19 @@ def _means(column: str, columns: Columns, counting: bool = False) -> str:
     return f"`{named}` {says}{decides}"
 
 
-def _confirm(column: str, columns: Columns, counting: bool) -> Confirm:
+def _confirm(column: str, columns: ColumnNames, counting: bool) -> Confirm:
     role, named = named_as(column, columns, counting)
     return Confirm(column, role, named, counting, is_from_rewards=role not in columns)
 
 
-def named_as(column: str, columns: Columns, counting: bool) -> tuple[str, str]:
+def named_as(column: str, columns: ColumnNames, counting: bool) -> tuple[str, str]:
     """The role from which a column was made, and the log's name for it."""
     roles = [r for r in ROLES.get(column, ()) if counting or r not in REJECTS]
     role = next((r for r in roles if r in columns), column)
     return role, columns.get(role, role)
 
 
-def _suspect(j: Judgement, s: Suspect, columns: Columns) -> Statement:
+def _suspect(j: Judgement, s: Suspect, columns: ColumnNames) -> Statement:
     meanings = _meanings(j.named, columns)
     if j.verdict == "asks" and (s.decides_votes or s.record.proof == "column"):
         clauses = [
@@ -381,7 +381,7 @@ def _suspect(j: Judgement, s: Suspect, columns: Columns) -> Statement:
 
 
 def _meanings(
-    named: Sequence[Suspect], columns: Columns
+    named: Sequence[Suspect], columns: ColumnNames
 ) -> Mapping[str, Sequence[Suspect]]:
     """The meaning of a column -> the bugs that assume it."""
     bugs: dict[str, list[Suspect]] = {}

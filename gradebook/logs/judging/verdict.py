@@ -13,7 +13,7 @@ from pydantic_core import to_jsonable_python
 from gradebook.core.lazy_pandas import pd
 from gradebook.logs.judging.decide import Judgement, no_steps
 from gradebook.logs.judging.order import Order
-from gradebook.logs.judging.sentences import Columns, Statement
+from gradebook.logs.judging.sentences import ColumnNames, Statement
 from gradebook.logs.read.rows import Log
 from gradebook.logs.signal import Signal
 
@@ -61,7 +61,7 @@ class Verdict:
     left_over: str = ""
     order: Order | None = None
     unchecked: str = ""
-    columns: Columns = field(default_factory=dict)
+    columns: ColumnNames = field(default_factory=dict)
     files: tuple[str, ...] = ()
     weights: tuple[float, ...] = ()
     broken: tuple[str, ...] = ()

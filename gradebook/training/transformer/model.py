@@ -19,7 +19,7 @@ from gradebook.training.transformer.language import ANSWER, END, PROMPT, WORDS
 
 LENGTH = PROMPT + ANSWER
 """Places of a sequence."""
-Weights = Mapping[str, Tensor]
+ModelWeights = Mapping[str, Tensor]
 """Each [M, ...], by name."""
 
 
@@ -56,7 +56,7 @@ def _initial(shape: Shape, seed: int) -> Iterator[tuple[str, Tensor]]:
     yield "next", normal(0.5 * width**-0.5, width, len(WORDS))
 
 
-def parameters(weights: Weights) -> int:
+def parameters(weights: ModelWeights) -> int:
     """The number of parameters of one model."""
     return sum(weight[0].numel() for weight in weights.values())
 
@@ -71,7 +71,7 @@ class Cache:
 
 
 def logits(
-    weights: Weights,
+    weights: ModelWeights,
     shape: Shape,
     tokens: Tensor,
     first: int = 0,
@@ -121,7 +121,7 @@ def attended(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
 
 
 def log_chances(
-    weights: Weights, shape: Shape, prompts: Tensor, answers: Tensor
+    weights: ModelWeights, shape: Shape, prompts: Tensor, answers: Tensor
 ) -> Tensor:
     """The log-probability of each token of the answers, int64 [M, N, ANSWER], after
     their prompts, int64 [M, N, PROMPT]. Float [M, N, ANSWER]."""
@@ -141,7 +141,7 @@ class Answers:
 
 @torch.no_grad()
 def sampled(
-    weights: Weights,
+    weights: ModelWeights,
     shape: Shape,
     prompts: Tensor,
     gumbel: Tensor,

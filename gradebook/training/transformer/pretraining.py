@@ -23,7 +23,7 @@ from gradebook.training.transformer.language import (
     is_success,
     problems,
 )
-from gradebook.training.transformer.model import Shape, Weights
+from gradebook.training.transformer.model import ModelWeights, Shape
 
 ENOUGH = 0.4
 """The share of right answers at which a model is kept. Groups of 8 then have right and
@@ -83,14 +83,14 @@ def pretrained(
     return kept
 
 
-def _keep(kept: Weights, weights: Weights, places: Iterable[int]) -> None:
+def _keep(kept: ModelWeights, weights: ModelWeights, places: Iterable[int]) -> None:
     """Copies the weights of the models at these places into `kept`."""
     for name, weight in weights.items():
         for place in places:
             kept[name][place] = weight.detach()[place]
 
 
-def _losses(weights: Weights, shape: Shape, tokens: Tensor) -> Tensor:
+def _losses(weights: ModelWeights, shape: Shape, tokens: Tensor) -> Tensor:
     """The mean cross entropy of the answers' tokens, of each model. float [M]
 
     tokens  int64 [M, TEXTS, PROMPT + ANSWER], PAD past a text's end
@@ -113,7 +113,7 @@ def _padded(texts: Texts) -> list[list[int]]:
 
 
 def looked_at(
-    weights: Weights, shape: Shape, luck: Sequence[torch.Generator]
+    weights: ModelWeights, shape: Shape, luck: Sequence[torch.Generator]
 ) -> list[float]:
     """The share of sampled answers to held-out prompts that are right and end, [M]."""
     device = weights["words"].device
