@@ -45,13 +45,20 @@ from gradebook.logs.judging.suspects import Candidate, Suspect
 from gradebook.logs.logged_steps import LoggedSteps
 
 SAMPLE = 1_024
-"""About so many rows are searched at once, in whole steps."""
+"""About so many rows are searched at once, in whole steps. On 20 made logs of 3,200 to
+7,248 rows (2026-11-29), each size from 512 to 2,048 gave the same answers. Half
+as many took 0.84 to 1 times as long, twice as many up to 1.5 times. What few steps show
+needs more than the least."""
 
 KEPT = 16
-"""So many candidates that fit the sample are computed for a large log."""
+"""So many candidates that fit the sample are computed for a large log, beside the best
+of each name: the sample may not tell one eps from another. On those 20 logs, 4 named
+the same, and all of them took 1.3 to 1.7 times as long."""
 
 ROUNDS = 4
-"""So often steps that nothing fits are sampled."""
+"""So often steps that nothing fits are sampled, while that explains more of them. In
+five of those logs, six computations are used in turn: one round left 103 of 1,500 steps
+unexplained, two left none."""
 
 MOSTLY = 0.6
 """A bug that comes near on this share of a step's rows is tried with every ddof and
