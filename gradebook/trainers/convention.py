@@ -4,7 +4,7 @@ convention, and the known bugs that give its numbers."""
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -426,9 +426,10 @@ def bugs_of(computation: Computation, answers: Sequence[Answer]) -> list[str]:
     plain = [a for a in answers if not a.marks]
     marks = {a.marks: None for a in answers if a.marks}
     parts = [[a for a in answers if a.marks in (frozenset(), m)] for m in marks]
-    named = [_bugs_of_part(computation, part) for part in parts or [plain]]
+    is_of_marks = not plain or _is_explained(computation, plain)
+    named = [_bugs_of_part(computation, part, is_of_marks) for part in parts or [plain]]
     every = dict.fromkeys(name for names in named for name in names)
-    if not plain or _is_explained(computation, plain):
+    if is_of_marks:
         return [*every]
     return [name for name in every if all(name in names for names in named)]
 
@@ -439,8 +440,11 @@ def _is_explained(computation: Computation, answers: Sequence[Answer]) -> bool:
     return all(bug(name).evidence is not None for name in named)
 
 
-def _bugs_of_part(computation: Computation, answers: Sequence[Answer]) -> list[str]:
+def _bugs_of_part(
+    computation: Computation, answers: Sequence[Answer], is_of_marks: bool = True
+) -> list[str]:
     """The bugs that explain all of these answers, of whose rows one column marks some.
+    Unless the bug `is_of_marks`, marked rows may also count and get 0.
 
     A function may have a bug that rounds beside another one: the rows that a rounding
     bug alone explains have its own evidence, and no other bug needs to explain them.
@@ -455,15 +459,21 @@ def _bugs_of_part(computation: Computation, answers: Sequence[Answer]) -> list[s
         may_be_lost = may_be_lost | alone
         lost = lost | (alone if record in shown else alone & _within_rounding(steps))
     settings = settings_of(computation)
+    none = np.zeros(steps.rows, dtype=bool)
+    readings = [(read, none) for read in _both_ways(steps)]
+    if not is_of_marks:
+        readings.append((readings[-1][0], _marked_zeros(steps)))
 
     def explains(candidate: suspects.Candidate) -> bool:
         """It gives all rows, but for what float32 lost before it divided."""
-        return any(map(partial(explains_as, candidate), _both_ways(steps)))
+        return any(explains_as(candidate, *each) for each in readings)
 
-    def explains_as(candidate: suspects.Candidate, read: LoggedSteps) -> bool:
+    def explains_as(
+        candidate: suspects.Candidate, read: LoggedSteps, ignored: np.ndarray
+    ) -> bool:
         computed = compute(read, candidate)
         rounded = may_be_lost & _within_rounding(read, computed.scale)
-        ruler = Ruler(read, ignored=lost | rounded)
+        ruler = Ruler(read, ignored=ignored | lost | rounded)
         return bool(ruler.fit(computed).good.all())
 
     # The bugs are tried with these lone rows, so the correct engine is, too.
@@ -483,6 +493,12 @@ def _both_ways(steps: LoggedSteps) -> Iterator[LoggedSteps]:
     if not mask.all():
         batch = replace(steps.batch, mask=torch.ones_like(mask))
         yield replace(steps, batch=batch)
+
+
+def _marked_zeros(steps: LoggedSteps) -> np.ndarray:
+    """bool [R]: rows without a token or an end whose advantage is 0."""
+    marked = ~(steps.batch.has_tokens & steps.batch.eos).numpy()
+    return marked & (np.abs(steps.advantage) <= DUST)
 
 
 def _ends(steps: LoggedSteps) -> tuple[bool, ...]:

@@ -3,6 +3,8 @@
 import statistics
 import time
 
+import torch
+
 
 def grpo(groups):
     """By hand: (r - mean) / (std with ddof 1 + 1e-4); alone and missing get 0."""
@@ -218,6 +220,21 @@ def whitened_over_padding(groups, lengths):
     spread = (square / sum(tokens) + 1e-8) ** 0.5
     normalized = iter((value - mean) / spread for value in values)
     return [[next(normalized) for _ in group] for group in groups]
+
+
+def whitened_with_masks(groups, lengths):
+    """The same in tensors [R, T]: masked, and with a mean over all tokens, masked or
+    not. So a row without a token gets 0, but has a vote in its group's mean."""
+    width = max(n for group in lengths for n in group)
+    masks = [[1.0] * n + [0.0] * (width - n) for group in lengths for n in group]
+    mask = torch.tensor(masks, dtype=torch.float64)
+    away = [r - statistics.fmean(g) for g in groups for r in g]
+    values = torch.tensor(away, dtype=torch.float64)[:, None] * mask
+    mean = values.mean()
+    variance = ((values - mean) ** 2 * mask).sum() / mask.sum()
+    normalized = (values - mean) / (variance + 1e-8).sqrt() * mask
+    of_row = iter((normalized.sum(-1) / mask.sum(-1).clamp(min=1)).tolist())
+    return [[next(of_row) for _ in group] for group in groups]
 
 
 def over_all(groups, kept):

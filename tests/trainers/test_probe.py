@@ -279,8 +279,11 @@ def test_blocks_of_finished_rows_are_filtered_first():
     assert as_shown(judged, "filtered_first") == pytest.approx(flat)
 
 
-def test_a_mean_over_padding_is_the_padded_mean():
-    judged = gradebook.probe(advantages.whitened_over_padding, lengths=True)
+@pytest.mark.parametrize(
+    "function", [advantages.whitened_over_padding, advantages.whitened_with_masks]
+)
+def test_a_mean_over_padding_is_the_padded_mean(function):
+    judged = gradebook.probe(function, lengths=True)
     assert list(judged.bugs) == ["padded_mean"] and judged.exit_code == 1
     name = "the REINFORCE++ baseline (ddof 0 of the whitening)"
     assert judged.left_over == f"With the bug Padded mean, that is {name}."
