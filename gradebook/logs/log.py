@@ -42,6 +42,7 @@ from gradebook.logs.judging.suspects import can_show, telling_columns
 from gradebook.logs.judging.verdict import Verdict
 from gradebook.logs.logged_steps import LoggedSteps
 from gradebook.logs.read.files import Paths, each_path
+from gradebook.logs.read.formats import OF_GROUPS
 from gradebook.logs.read.log_columns import Avoid, unnamed
 from gradebook.logs.read.rows import NAMED, Log, read_files, read_frame, read_recording
 from gradebook.logs.signal import Signal, signal_of
@@ -458,6 +459,9 @@ def _notes(log: Log, rounding: Rounding) -> list[str]:
         " after a resumed run. Each occurrence is judged separately.": log.repeated,
         f"{counted(log.broken_cells, 'broken cell was', 'broken cells were')} left out;"
         f" {steps} not judged for it.": log.broken_cells,
+        "Each line of this log is a group. If a line without advantages has equal"
+        " rewards only, its advantages were taken as 0.": log.columns.format
+        is OF_GROUPS,
         f"Advantages are {rounding.words}; if nothing fits exactly, this rounding is"
         " allowed for.": rounding,
     }

@@ -1,6 +1,7 @@
 """Files that trainers write are read with nothing set by hand, and curves are told
 apart from rows. formats/ has small files with exactly the writers' fields."""
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 from gradebook.core.errors import GradebookError
 from gradebook.logs.log import check_log
 from gradebook.logs.read.curves import as_curves, curves_of
-from gradebook.logs.read.files import step_in
+from gradebook.logs.read.files import LogFile, step_in
 from gradebook.logs.read.formats import FORMATS
 from gradebook.logs.read.rows import pasted, read_files
 from gradebook.logs.surfaces import text
@@ -130,13 +131,61 @@ def test_a_step_in_a_name_is_a_step(name, step):
     assert step_in(name) == step
 
 
+# A line for each group
+
+
+def lines_of(*records):
+    return [LogFile("log.jsonl", data="\n".join(map(json.dumps, records)).encode())]
+
+
+def test_a_line_with_lists_is_a_group():
+    """The rewards less the group's mean, over its deviation with ddof 0: 1 and -1, and
+    for 1 0 0 the root of 2 and of 1/2. The third line was skipped."""
+    thirds = [2**0.5, -(0.5**0.5), -(0.5**0.5)]
+    sources = lines_of(
+        {"step": 1, "rewards": [0.6, 1.0], "advantages": [-1.0, 1.0], "lr": 0.1},
+        {"step": 2, "rewards": [1.0, 0.0, 0.0], "advantages": thirds},
+        {"step": 2, "rewards": [1.0, 1.0], "skipped": True},
+    )
+    verdict = check_log(sources)
+    assert (verdict.exit_code, verdict.estimator) == (0, "grpo")
+    assert "ddof 0" in verdict.convention
+    (equal, *_) = verdict.signal.sentences
+    assert equal.startswith("1 of 3 prompts has equal rewards")
+    assert any("Each line of this log is a group" in note for note in verdict.notes)
+
+
+def test_lists_without_advantages_are_groups_whose_rewards_are_not_summed():
+    """Rewards differ in the last line alone. Sums would differ in every prompt."""
+    sources = lines_of(
+        {"prompt": "a", "rewards": [1.0, 1.0]},
+        {"prompt": "a", "rewards": [0.6, 0.6]},
+        {"prompt": "b", "rewards": [0.0, 1.0]},
+    )
+    verdict = check_log(sources)
+    assert verdict.signal.sentences[0].startswith("2 of 3 prompts have equal rewards")
+
+
+@pytest.mark.parametrize(
+    "more", [{"response_tokens": [5, 6]}, {"response": "So 4."}, {"loss_mask": [1, 1]}]
+)
+def test_lists_by_token_are_no_groups(more):
+    lines = [
+        {"prompt": prompt, "rewards": [0.0, reward], "advantages": [a, a], **more}
+        for prompt, reward, a in (("a", 1, 0.5), ("a", 0, -0.5)) * 2
+    ]
+    verdict = check_log(lines_of(*lines))
+    assert verdict.columns["prompt"] == "prompt"
+    assert verdict.estimator == "dr_grpo"
+
+
 # Curves
 
 
 @pytest.mark.parametrize(
     "folder, trainer, tells",
     [
-        ("trl-trainer-state", "TRL", "25% of the prompts have equal rewards at every"),
+        ("trl-trainer-state", "TRL", "25% of the prompts have equal rewards"),
         ("verl-file-logger", "verl", "2.47487, which is 7/√8: one success in a group"),
         ("tinker-cookbook", "tinker-cookbook", "30% of the prompts have equal rewards"),
         ("two-deviations", "TRL", "0.661 beside 0.707"),
@@ -184,6 +233,44 @@ def test_a_largest_advantage_with_two_explanations_gives_both():
     assert f"√(9/4): {share}, over a deviation with ddof 0" in told
     # Of 1 -1 -1 -1 the mean is -0.5.
     assert "Rewards of 1 and −1 that no deviation divides can give it, too." in told
+
+
+def test_a_float_below_an_undivided_advantage_was_divided():
+    """0.75 / (0.5 + 1e-6) is 1.499997. Of 1 -1 -1 -1 the first is 1.5 in float32."""
+    (told,) = largest_advantage(1.4999970197677612, 1.4)
+    assert ONE_OF_4 in told and "no deviation divides" not in told
+
+
+def told_of(**keys):
+    """What curves of three steps tell, and whose they are."""
+    curves = curves_of(pd.DataFrame({"actor/lr": [0.1] * 3, **keys}))
+    return curves.tell, curves.trainer
+
+
+def test_equal_rewards_of_a_test_set_are_no_training():
+    """The test set has one row a prompt: all are equal. 1 of 4 prompts of the training
+    is, in all environments; half of those of one."""
+    good, bad = "by_group/frac_all_good", "by_group/frac_all_bad"
+    keys = {f"test/env/all/{good}": [0.7, None, None]}
+    keys |= {f"test/env/all/{bad}": [0.3, None, None]}
+    keys |= {f"env/math/{good}": [0.5] * 3, f"env/math/{bad}": [0.0] * 3}
+    keys |= {f"env/all/{good}": [0.25] * 3, f"env/all/{bad}": [0.0] * 3}
+    (told,), trainer = told_of(**keys)
+    assert told.startswith("At each of the 3 steps that log it, 25% of the prompts")
+    assert trainer == "tinker-cookbook"
+
+
+def test_a_run_without_equal_rewards_is_not_said_to_teach_nothing():
+    (told,), _ = told_of(frac_reward_zero_std=[0.0, 0.0, 0.0])
+    assert told.startswith("At each of the 3 steps that log it, no prompt has equal")
+    assert "teach" not in told
+
+
+def test_keys_that_others_use_too_name_no_trainer():
+    assert told_of(frac_reward_zero_std=[0.5, 0.5, 0.5])[1] == ""
+    assert told_of(**{"actor/pg_loss": [0.5, 0.5, 0.5]})[1] == ""
+    assert told_of(**{"critic/rewards/mean": [0.5, 0.5, 0.5]})[1] == "verl"
+    assert told_of(**{"completions/mean_length": [5.0, 5.0, 5.0]})[1] == "TRL"
 
 
 def test_a_known_group_size_leaves_one_explanation():

@@ -322,10 +322,12 @@ def _titles(bugs: Sequence[Suspect]) -> str:
 def _condition(asks: Sequence[Suspect], named: str = "") -> str:
     """ "If GRPO was configured, these are the numbers of the bug Whole batch.", or ""
     without another computation than the one that is `named`."""
-    titles = [(Computation.of(s.settings).title, s.record.title) for s in asks[:3]]
+    bugs: dict[str, list[Suspect]] = {}
+    for suspect in asks[:3]:
+        bugs.setdefault(Computation.of(suspect.settings).title, []).append(suspect)
     return " ".join(
-        f"If {title} was configured, these are the numbers of the bug {name}."
-        for title, name in titles
+        f"If {title} was configured, these are the numbers of the bug {_titles(each)}."
+        for title, each in bugs.items()
         if title != named
     )
 

@@ -38,6 +38,9 @@ multiples of 4 up to 64."""
 CLOSE = 3e-6
 """How near a logged number is to the one that explains it, over its size: float32 moves
 it by less."""
+UNDIVIDED = 2.0**-22
+"""The same for a reward less its group's mean, which nothing divides: the mean and the
+difference, each rounded to float32, on both of its terms."""
 LEAST_DECIMALS, MOST_DECIMALS = 4, 6
 """Numbers whose longest has so many decimals may have been rounded to them. One of
 fewer is taken as it is written: of 300 numbers drawn from 1 to 4, FEW groups or fewer
@@ -53,7 +56,8 @@ SIZE = r"(?:.*[/._])?(?:num_generations|group_size|n_samples_per_prompt|rollout[
 class Writer:
     """A trainer that logs curves.
 
-    keys   patterns of keys that only this trainer has
+    keys   patterns of keys that only this trainer has: `frac_reward_zero_std` is
+           TRL's too, but scripts without TRL log it, and ROLL has keys of `actor/`
     rows   how to have it log rows
     """
 
@@ -65,13 +69,13 @@ class Writer:
 WRITERS = (
     Writer(
         "TRL",
-        r"frac_reward_zero_std|rewards/.*/(?:mean|std)|completions/.*",
+        r"rewards/.*/(?:mean|std)|completions/.*",
         "set log_completions=True and check the folder `completions` in the output"
         " folder",
     ),
     Writer(
         "verl",
-        r"critic/(?:score|rewards|advantages|returns)/.*|actor/.*",
+        r"critic/(?:score|rewards|advantages|returns)/.*",
         "set trainer.rollout_data_dir, which logs rewards without advantages, or record"
         " both with gradebook.Recorder",
     ),
@@ -128,27 +132,50 @@ def _equal(numbers: pd.DataFrame) -> list[str]:
     """The share of prompts whose rewards are all equal."""
     tell = []
     for words, keys in EQUAL.items():
-        columns = [
-            next((n for n in numbers if n == key or n.endswith("/" + key)), None)
-            for key in keys
-        ]
-        if None in columns:
-            continue
-        share = numbers[columns].sum(axis=1, min_count=len(columns)).dropna()
+        share = _of_training(numbers, keys)
         if not len(share):
             continue
         low, high = share.min(), share.max()
-        if high - low < 5e-4:
-            text = f"{low:.0%} of the prompts have equal rewards at every step"
+        at_steps = f"At each of the {counted(len(share), 'step')} that log it"
+        if high < LEAST_SHARE:
+            tell.append(f"{at_steps}, no prompt has equal rewards ({words}).")
+            continue
+        if high - low < LEAST_SHARE:
+            text = f"{at_steps}, {_percent(low)} of the prompts have equal rewards"
         else:
             third = max(1, len(share) // 3)
             first, last = share[:third].mean(), share[-third:].mean()
             text = (
-                f"{first:.0%} of the prompts have equal rewards in the first third of"
-                f" the steps and {last:.0%} in the last"
+                f"{_percent(first)} of the prompts have equal rewards in the first"
+                f" third of the steps and {_percent(last)} in the last"
             )
         tell.append(f"{text} ({words}): they teach nothing.")
     return tell
+
+
+def _percent(share: float) -> str:
+    return f"{share:.1%}" if 0 < share < 0.01 else f"{share:.0%}"
+
+
+LEAST_SHARE = 5e-4
+"""A smaller share of prompts is 0 %, and shares that differ by less are one."""
+EVALUATION = re.compile(r"(?:.*[/_])?(?:test|eval|val|validation)(?:[/_].*)?")
+"""The beginning of keys that are no part of the training."""
+
+
+def _of_training(numbers: pd.DataFrame, keys: Sequence[str]) -> pd.Series:
+    """The sum of the training's curves with these keys, by step, all of one prefix: of
+    several prefixes that of all environments, else the one that most steps have."""
+    prefixes = {n.removesuffix(keys[0]) for n in numbers if n.endswith(keys[0])}
+    curves = {}
+    for prefix in sorted(prefixes):
+        columns = [prefix + key for key in keys]
+        is_whole = not prefix or prefix.endswith("/")
+        if is_whole and {*columns} <= {*numbers} and not EVALUATION.fullmatch(prefix):
+            total = numbers[columns].sum(axis=1, min_count=len(columns))
+            curves[prefix] = total.dropna()
+    of_all = {prefix: c for prefix, c in curves.items() if "all/" in prefix}
+    return max((of_all or curves).values(), key=len, default=pd.Series(dtype=float))
 
 
 def _largest(numbers: pd.DataFrame) -> list[str]:
@@ -159,8 +186,10 @@ def _largest(numbers: pd.DataFrame) -> list[str]:
             continue
         values = numbers[name].dropna()
         largest = float(values.max()) if len(values) else 0.0
-        within = max(CLOSE * largest, _rounded_by(values.tolist()))
-        told = _successes_told(_successes(largest, within, size), largest, within)
+        rounded_by = _rounded_by(values.tolist())
+        explained = _successes(largest, max(CLOSE * largest, rounded_by), size)
+        is_undivided = _is_undivided(largest, max(UNDIVIDED * largest, rounded_by))
+        told = _successes_told(explained, largest, is_undivided)
         if told:
             tell.append(f"The largest {name} is {largest:.6g}{told}.")
     return tell
@@ -240,11 +269,12 @@ def _successes(largest: float, within: float, size: int | None) -> list[Successe
     return sorted(found)
 
 
-def _successes_told(found: Sequence[Successes], largest: float, within: float) -> str:
+def _successes_told(
+    found: Sequence[Successes], largest: float, is_undivided: bool
+) -> str:
     """The groups that explain a largest advantage, as the end of a sentence; "" without
     one, and if undivided rewards of 0 and 1 explain it. The largest advantage is that
     of the prompt with the smallest share of successes."""
-    is_undivided = _is_undivided(largest, within)
     if not found or (is_undivided and largest <= 1):
         return ""
     if len(found) > FEW:

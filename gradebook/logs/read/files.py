@@ -21,7 +21,13 @@ from gradebook.core.lazy_pandas import pd
 from gradebook.logs.read import log_columns as cells
 from gradebook.logs.read.broken import NAMED, Broken
 from gradebook.logs.read.curves import as_curves
-from gradebook.logs.read.formats import Format, format_of, of_folder
+from gradebook.logs.read.formats import (
+    OF_GROUPS,
+    Format,
+    format_of,
+    of_folder,
+    rows_of_groups,
+)
 from gradebook.logs.read.log_columns import Columns, kind_of
 
 ENDINGS = {
@@ -373,8 +379,10 @@ def _json(source: LogFile, choose: Choose) -> tuple[pd.DataFrame, Broken]:
     if not names:
         raise GradebookError(expected="one JSON object a line", found="none at first")
     format = format_of(names)
+    unpacked = format.unpacked(objects) if format else rows_of_groups(objects)
+    if format is None and unpacked:
+        format = OF_GROUPS
     if format is not None:
-        unpacked = format.unpacked(objects)
         objects = [dict(row) for _, row in unpacked]
         places = [places[n] for n, _ in unpacked]
         values = [values[n] for n, _ in unpacked]

@@ -7,6 +7,7 @@ own repository, at the commit that this README names.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -109,6 +110,68 @@ def _counted_tokens(record: Record) -> list[Record]:
     count = len(tokens) if isinstance(tokens, list) else None
     return [{**record, "response_length": count}]
 
+
+OF_ONE_ROW = ("completion", "response", "output", "advantage", "advantages", "adv")
+"""Names of a text or a number that only a line for one row has."""
+BY_TOKEN = re.compile(r"token|mask|log_?prob|_ids$|entrop", re.IGNORECASE)
+"""Names of lists with a cell for each token."""
+
+
+def rows_of_groups(records: Sequence[Record]) -> list[tuple[int, Record]]:
+    """The rows of lines that are a group each, with the place of their line, from 0;
+    [] if the lines are no groups. A list of the group's length has a cell for each row,
+    and any other cell is that of all rows. If other lines have advantages, a line
+    without them whose rewards are all equal has advantages of 0: it was skipped."""
+    groups = [record for record in records if isinstance(record.get("rewards"), list)]
+    if not groups or not all(map(_is_group, groups)):
+        return []
+    has_advantages = any(record.get("advantages") for record in groups)
+    rows: list[tuple[int, Record]] = []
+    for place, record in enumerate(records):
+        rewards = record.get("rewards") or ()
+        cells = dict(record)
+        if has_advantages and not record.get("advantages"):
+            equal = len({*rewards}) == 1
+            cells["advantages"] = [0.0 if equal else None] * len(rewards)
+        for row in range(len(rewards)):
+            one = {n: _of_row(cell, row, len(rewards)) for n, cell in cells.items()}
+            rows.append((place, {**one, "line": place}))
+    return rows
+
+
+def _is_group(record: Record) -> bool:
+    """`rewards` has a number for each row of a group. Lists by token beside it, or the
+    text or the advantage of one row, say that these are one row's tokens."""
+    if any(isinstance(record.get(name), str | int | float) for name in OF_ONE_ROW):
+        return False
+    lists = [name for name, cell in record.items() if isinstance(cell, list)]
+    if any(map(BY_TOKEN.search, lists)):
+        return False
+    rewards, advantages = (
+        record["rewards"],
+        record.get("advantages") or record["rewards"],
+    )
+    numbers = all(isinstance(cell, int | float) for cell in (*rewards, *advantages))
+    return numbers and len(advantages) == len(rewards)
+
+
+def _of_row(cell: Any, row: int, rows: int) -> Any:
+    return cell[row] if isinstance(cell, list) and len(cell) == rows else cell
+
+
+OF_GROUPS = Format(
+    "",
+    "a line for each group",
+    (),
+    frozenset({"rewards"}),
+    {
+        "step": "step",
+        "prompt": "line",
+        "reward": "rewards",
+        "advantage": "advantages",
+    },
+)
+"""The format of `rows_of_groups`, which no trainer's name stands for."""
 
 OF_TRACES = {"prompt": "group", "reward": "reward", "advantage": "advantages"}
 """The roles of the rows of `_traces`."""
