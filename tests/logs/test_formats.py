@@ -166,6 +166,25 @@ def test_lists_without_advantages_are_groups_whose_rewards_are_not_summed():
     assert verdict.signal.sentences[0].startswith("2 of 3 prompts have equal rewards")
 
 
+def test_a_reward_of_several_numbers_has_its_total_and_its_functions():
+    """The totals of a differ, of b they do not; its formats do."""
+    lines = [
+        {"task_id": task, "reward": {"correct": c, "format": f, "total": total}}
+        for task, c, f, total in (
+            *(("a", 0.0, 1.0, 0.1), ("a", 1.0, 1.0, 1.1)),
+            *(("b", 1.0, 0.0, 1.0), ("b", 0.9, 1.0, 1.0)),
+        )
+    ]
+    verdict = check_log(lines_of(*lines))
+    assert verdict.columns["reward"] == "reward"
+    assert verdict.signal.sentences[0].startswith("1 of 2 prompts has equal rewards")
+    for line in lines:
+        del line["reward"]["total"]
+    assert check_log(lines_of(*lines)).columns["reward"] == (
+        "reward_correct + reward_format"
+    )
+
+
 @pytest.mark.parametrize(
     "more", [{"response_tokens": [5, 6]}, {"response": "So 4."}, {"loss_mask": [1, 1]}]
 )

@@ -27,6 +27,7 @@ from gradebook.logs.read.formats import (
     format_of,
     of_folder,
     rows_of_groups,
+    with_parts,
 )
 from gradebook.logs.read.log_columns import Columns, kind_of
 
@@ -388,6 +389,8 @@ def _json(source: LogFile, choose: Choose) -> tuple[pd.DataFrame, Broken]:
         values = [values[n] for n, _ in unpacked]
     elif as_curves([*flat(objects[0])]):
         objects = [flat(row) for row in objects]
+    else:
+        objects = with_parts(objects)
     names, bad = unique(_names_of(objects)), Broken(len(objects))
     expected = GradebookError(expected="a JSON object")
     bad.note(

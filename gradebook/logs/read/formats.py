@@ -159,6 +159,40 @@ def _of_row(cell: Any, row: int, rows: int) -> Any:
     return cell[row] if isinstance(cell, list) and len(cell) == rows else cell
 
 
+TOTALS = ("total", "sum", "overall", "reward", "score")
+"""Keys of an inner record of rewards that hold their sum."""
+
+
+def with_parts(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The records, with the numbers of an inner record `reward` or `rewards` beside
+    their other cells: its total as the reward, if it has one, and each other number as
+    a function's, "reward_format". Unchanged without such an inner record."""
+    names = ("reward", "rewards")
+    held = (n for record in records for n in names if _is_parts(record.get(n)))
+    name = next(held, None)
+    if name is None:
+        return records
+    return [
+        _spread(record, name) if _is_parts(record.get(name)) else record
+        for record in records
+    ]
+
+
+def _is_parts(cell: Any) -> bool:
+    numbers = (int, float, type(None))
+    is_record = isinstance(cell, Mapping) and len(cell) > 0
+    return is_record and all(isinstance(number, numbers) for number in cell.values())
+
+
+def _spread(record: Record, name: str) -> dict[str, Any]:
+    parts = dict(record[name])
+    total = next((key for key in TOTALS if key in parts), None)
+    others = {n: cell for n, cell in record.items() if n != name}
+    if total is not None:
+        others["reward"] = parts.pop(total)
+    return others | {f"reward_{key}": number for key, number in parts.items()}
+
+
 OF_GROUPS = Format(
     "",
     "a line for each group",
