@@ -8,6 +8,9 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import torch
+
 from gradebook.bugs import BUGS
 from gradebook.cases.scenario import bug
 from gradebook.core.columns import number
@@ -16,7 +19,7 @@ from gradebook.core.formatting import counted
 from gradebook.core.lazy_pandas import pd
 from gradebook.logs.explore import what_if
 from gradebook.logs.judging import of_loss
-from gradebook.logs.judging.computation import View
+from gradebook.logs.judging.computation import DRAW, View
 from gradebook.logs.judging.decide import OFF, Judgement, no_steps
 from gradebook.logs.judging.declaration import (
     Declaration,
@@ -38,6 +41,7 @@ from gradebook.logs.judging.sentences import (
     statement_of,
     ties_of,
 )
+from gradebook.logs.judging.space import grouped
 from gradebook.logs.judging.suspects import can_show, telling_columns
 from gradebook.logs.judging.verdict import Verdict
 from gradebook.logs.logged_steps import LoggedSteps
@@ -170,7 +174,20 @@ def _signal(
     if layout.training is not None:
         rewards = rewards[layout.training]
     has_mask = not {"mask", "accepted", "rejected"}.isdisjoint(log.columns.role)
-    return signal_of(steps, rewards, log.columns.rewards, group_size, has_mask)
+    visits = steps if log.has_steps else _by_visit(steps)
+    signal = signal_of(visits, rewards, log.columns.rewards, group_size, has_mask)
+    return replace(signal, by_visit=visits is not steps)
+
+
+def _by_visit(steps: LoggedSteps) -> LoggedSteps:
+    """The rows of a log without steps, each visit of a prompt as one of its own, if
+    prompts come again: all runs of one prompt's rows have the same size."""
+    run = grouped(steps, View(DRAW))
+    size = np.bincount(run)
+    several = len(size) > len(steps.groups.size)
+    if not several or size.min() < 2 or size.min() < size.max():
+        return steps
+    return replace(steps, batch=replace(steps.batch, prompt=torch.from_numpy(run)))
 
 
 def options_of(

@@ -44,6 +44,7 @@ class Signal:
     zeros      share of the last third's advantages that are 0
     functions  for several reward functions, what each adds: a line for each
     is_given   the size is what the person or the log configured
+    by_visit   a prompt that comes again counts each time, in a log without steps
     """
 
     steps: pd.DataFrame
@@ -54,6 +55,7 @@ class Signal:
     sizes: tuple[float, float] | None = None
     zeros: float = 0.0
     functions: tuple[RewardFunction, ...] = ()
+    by_visit: bool = False
 
     @property
     def has_thirds(self) -> bool:
@@ -96,7 +98,10 @@ class Signal:
         if not prompts:
             return ["No prompt has two rows, so no rewards can be compared."]
         if not equal:
-            return [f"Rewards differ in each of the {counted(prompts, 'prompt')}."]
+            where = (
+                f"each of the {prompts:,} prompts" if prompts > 1 else "the one prompt"
+            )
+            return [f"Rewards differ in {where}."]
         have = "has" if equal == 1 else "have"
         sentences = [
             f"{equal:,} of {counted(prompts, 'prompt')} {have} equal rewards:"
@@ -124,6 +129,11 @@ class Signal:
 
     def _rest(self) -> list[str]:
         sentences = [each.sentence for each in self.functions]
+        if self.by_visit:
+            sentences.append(
+                "Prompts come again, and the log does not say its steps: each run of"
+                f" {self.size} rows of one prompt counts as a prompt here."
+            )
         if self.small:
             most = "configured" if self.is_given else "that most prompts have"
             have = "has" if self.small == 1 else "have"

@@ -56,6 +56,31 @@ def test_each_fact_is_a_sentence(verdict):
     )
 
 
+VISITS = (
+    ("a", 1),
+    ("a", 1),
+    ("b", 0),
+    ("b", 0),
+    ("a", 0),
+    ("a", 0),
+    ("b", 1),
+    ("b", 0),
+)
+
+
+def test_prompts_that_come_again_count_each_time_in_a_log_without_steps():
+    """Rewards differ in the last visit alone; of all visits of a prompt, in both."""
+    rows = [f"{prompt},{reward}" for prompt, reward in VISITS]
+    verdict = check_log([pasted("\n".join(["prompt,reward", *rows]))])
+    first, *_, last = verdict.signal.sentences
+    assert first.startswith("3 of 4 prompts have equal rewards")
+    assert last.startswith("Prompts come again")
+    of_a_step = check_log(
+        [pasted("\n".join(["step,prompt,reward", *(f"1,{r}" for r in rows)]))]
+    )
+    assert of_a_step.signal.sentences[0] == "Rewards differ in each of the 2 prompts."
+
+
 def test_a_log_without_advantages_opens_with_what_it_shows(verdict):
     text = surfaces.text(verdict, verbose=False)
     assert f"{surfaces.LEARNING} 5 of 6 prompts" in text
