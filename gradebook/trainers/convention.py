@@ -424,14 +424,21 @@ def bugs_of(computation: Computation, answers: Sequence[Answer]) -> list[str]:
     if not answers:
         return []
     plain = [a for a in answers if not a.marks]
-    marks = {a.marks: None for a in answers if a.marks}
-    parts = [[a for a in answers if a.marks in (frozenset(), m)] for m in marks]
     is_of_marks = not plain or _is_explained(computation, plain)
-    named = [_bugs_of_part(computation, part, is_of_marks) for part in parts or [plain]]
+    parts = _by_marks(answers)
+    named = [_bugs_of_part(computation, part, is_of_marks) for part in parts]
     every = dict.fromkeys(name for names in named for name in names)
     if is_of_marks:
         return [*every]
     return [name for name in every if all(name in names for names in named)]
+
+
+def _by_marks(answers: Sequence[Answer]) -> list[Sequence[Answer]]:
+    """The answers to rows of each kind of marks, with those without marks beside them;
+    all answers if none has marks."""
+    marks = dict.fromkeys(a.marks for a in answers if a.marks)
+    none = frozenset[str]()
+    return [[a for a in answers if a.marks in (none, m)] for m in marks] or [answers]
 
 
 def _is_explained(computation: Computation, answers: Sequence[Answer]) -> bool:
@@ -450,15 +457,10 @@ def _bugs_of_part(
     bug alone explains have its own evidence, and no other bug needs to explain them.
     Whether marked rows count is a part of the convention, so they are tried both ways.
     """
-    steps = _as_given(answers)
+    steps, settings = _as_given(answers), settings_of(computation)
     rounding = [r for r in map(bug, BUGS) if _takes_part(r, computation)]
     shown = [r for r in rounding if _is_shown(r, computation, answers)]
-    lost = may_be_lost = np.zeros(steps.rows, dtype=bool)
-    for record in rounding:
-        alone = _unexplained(record, steps)
-        may_be_lost = may_be_lost | alone
-        lost = lost | (alone if record in shown else alone & _within_rounding(steps))
-    settings = settings_of(computation)
+    may_be_lost, lost = _lost_rows(steps, rounding, shown)
     none = np.zeros(steps.rows, dtype=bool)
     readings = [(read, none) for read in _both_ways(steps)]
     if not is_of_marks:
@@ -483,6 +485,19 @@ def _bugs_of_part(
         return [record.name for record in shown]
     explain = [s.bug for s in suspects.suspects(steps, (settings,)) if explains(s)]
     return list(dict.fromkeys((*explain, *(record.name for record in shown))))
+
+
+def _lost_rows(
+    steps: LoggedSteps, rounding: Sequence[Bug], shown: Sequence[Bug]
+) -> tuple[np.ndarray, np.ndarray]:
+    """bool [R] twice: the rows that some of these bugs alone explains, and those of
+    them that need no other reason: a bug is shown, or they are within rounding."""
+    lost = may_be_lost = np.zeros(steps.rows, dtype=bool)
+    for record in rounding:
+        alone = _unexplained(record, steps)
+        may_be_lost = may_be_lost | alone
+        lost = lost | (alone if record in shown else alone & _within_rounding(steps))
+    return may_be_lost, lost
 
 
 def _both_ways(steps: LoggedSteps) -> Iterator[LoggedSteps]:

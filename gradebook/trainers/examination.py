@@ -174,12 +174,7 @@ def examine(
     """The probe of what gives answers; each batch is asked once, with the `columns`
     that the function takes. Such a function also gets batches with marked rows."""
     declaration, call = declaration_of(declared), asked_once(function, columns)
-    named = {name: call(rewards) for name, rewards in batches.items()}
-    named |= {
-        name: call(batch.rewards, batch.columns(columns))
-        for name, batch in MARKED.items()
-        if batch.column in columns
-    }
+    named = _asked(call, batches, columns)
     answers = [*named.values()]
     uses_lengths = LENGTH in columns and _uses_lengths(call, answers)
     recognized = _recognized(answers, call, uses_lengths)
@@ -191,13 +186,9 @@ def examine(
         [a.rewards for a in recognized.judged if a.rewards in of_laws],
         next(iter(recognized.bugs), ""),
     )
-    words = dict(recognized.words)
-    if LENGTH in columns:
-        decides = words.get(TREATED[LENGTH]) not in ("", "count", None)
-        at_0 = "only whether there is a token" if decides else "not used"
-        words["lengths"] = "used" if uses_lengths else at_0
+    of_lengths = _of_lengths(recognized, uses_lengths) if LENGTH in columns else {}
     return Probe(
-        convention=words,
+        convention={**recognized.words, **of_lengths},
         computes=line_of(recognized.computations),
         declared=dict(declared or {}),
         matches=declaration.matches(recognized.computations),
@@ -208,6 +199,25 @@ def examine(
         left_over=recognized.left_over,
         lost=tuple(name for name, a in named.items() if a.is_last),
     )
+
+
+def _asked(
+    call: Call, batches: Mapping[str, Rewards], columns: Sequence[str]
+) -> dict[str, Answer]:
+    """The answers by the batches' names; with those to marked rows, if the function
+    takes the column that marks them."""
+    named = {name: call(rewards) for name, rewards in batches.items()}
+    of_marks = {n: batch for n, batch in MARKED.items() if batch.column in columns}
+    for name, batch in of_marks.items():
+        named[name] = call(batch.rewards, batch.columns(columns))
+    return named
+
+
+def _of_lengths(recognized: Recognition, uses_lengths: bool) -> dict[str, str]:
+    """What a function does with lengths, as a part of its convention."""
+    decides = recognized.words.get(TREATED[LENGTH]) not in ("", "count", None)
+    at_0 = "only whether there is a token" if decides else "not used"
+    return {"lengths": "used" if uses_lengths else at_0}
 
 
 def _recognized(
