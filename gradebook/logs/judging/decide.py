@@ -273,7 +273,11 @@ def conditions(evidence: Evidence, at: np.ndarray) -> tuple[Suspect, ...]:
             continue
         if not evidence.twins[suspect].good[at].all():
             chosen[suspect.bug] = suspect
-    return tuple(sorted(chosen.values(), key=lambda s: len(s.record.columns)))
+
+    def assumes(suspect: Suspect) -> tuple[int, bool]:
+        return len(suspect.record.columns), bool(suspect.record.without)
+
+    return tuple(sorted(chosen.values(), key=assumes))
 
 
 def _suspected(whole: Judgement, at: np.ndarray) -> Judgement | None:
