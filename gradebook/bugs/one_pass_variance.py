@@ -71,12 +71,14 @@ def evidence(log: "pd.DataFrame", settings: Settings) -> np.ndarray:
     square = np.bincount(prompt, x * x)[prompt]
     with np.errstate(divide="ignore", invalid="ignore"):
         spread = np.maximum(away / advantage - settings.eps, 0)
-        gap = np.abs(spread**2 * (n - settings.ddof) / n - variance)
+        logged = spread**2 * (n - settings.ddof) / n
+        gap = np.abs(logged - variance)
     undivided = np.abs(away - advantage) <= UNDIVIDED * np.abs(away)
     explained = log["odd"].to_numpy() & (n >= 2) & (away != 0) & (advantage != 0)
-    explained &= undivided | (gap <= ONE_PASS * square)
-    # One pass gives multiples of the mean square's spacing.
+    # One pass gives multiples of the mean square's spacing. For 0 it does not divide,
+    # so it never divides by eps alone.
     unit = np.spacing((square / (n + 1)).astype("float32"))
+    explained &= undivided | ((gap <= ONE_PASS * square) & (logged > unit / 4))
     proof = explained & near & (undivided | (gap > unit / 4))
     proves = len(np.unique(prompt[proof])) > 1
     return explained.astype("int64") + (proof & proves)

@@ -199,6 +199,26 @@ def test_a_one_pass_variance_is_named_beside_siblings_that_differ_a_little():
     assert (verdict.exit_code, verdict.bug) == (1, "one_pass_variance")
 
 
+def test_a_division_by_eps_alone_is_no_one_pass_variance():
+    """Two of the last row's siblings are equal: over their deviation of 0 and 1e-6 it
+    has an advantage of a million, which a one-pass variance of 0 would not divide."""
+    frame = a_log(steps=8, size=3)
+    frame["reward"] = np.where(frame.index % 3 == 2, 1.0, 0.0)
+    others = np.array([0.5**0.5, 0.5**0.5, 0.0])[frame.index % 3]
+    away = np.array([-0.5, -0.5, 1.0])[frame.index % 3]
+    verdict = verdict_on(frame.assign(advantage=away / (others + 1e-6)))
+    assert verdict.exit_code == 2
+    assert "one_pass_variance" not in (verdict.bug, *verdict.asks)
+
+
+def test_rounding_of_rewards_explains_nothing_of_rows_without_siblings():
+    frame = a_log(steps=8, prompts=12, size=1)
+    place = frame.index // 4  # they were compared with their neighbours
+    frame = frame.assign(advantage=grpo(frame.assign(place=place), by=("place",)))
+    verdict = verdict_on(frame)
+    assert (verdict.exit_code, verdict.verdict) == (2, "none fits")
+
+
 def test_a_second_normalization_is_asked_about_without_a_count_of_transitions():
     frame = a_log()
     # Without prompts of equal rewards, twice would be once with ddof 0.

@@ -128,10 +128,14 @@ class Ruler:
         return self.base + self.written + self.score_slack(computed)
 
     def reward_slack(self, computed: Numbers) -> np.ndarray:
-        """float64 [R] the largest change by rounding of the rewards."""
+        """float64 [R] the largest change by rounding of the rewards. Rewards that are
+        equal as logged may have differed, so that a tiny deviation explains any number;
+        but not of a row without siblings."""
         with np.errstate(all="ignore"):
             slack = self.moved / np.abs(computed.scale)
-        return np.where(np.isnan(slack), 0, slack)
+        is_alone = (self.steps.groups.size == 1)[self.steps.prompt]
+        most = np.where(is_alone, tolerance.MOST_SCORES, np.inf)
+        return np.where(np.isnan(slack), 0, np.minimum(slack, most))
 
     def fit(self, computed: Numbers) -> Fit:
         away = distance(computed.values, self.steps.advantage)
