@@ -31,7 +31,8 @@ def evidence(log: "pd.DataFrame", settings: Settings) -> np.ndarray:
     """2 for odd rows of groups of equal rewards, if a float32 mean explains their
     advantage: q / (q c + eps), with q a multiple of the rewards' spacing, and q c
     the deviation of a group that is off by q; else 0. int [R]."""
-    odd, divides = log["odd"].to_numpy(), SCALES[settings.scale].is_std
+    odd = log["odd"].to_numpy() & unexplained(log)
+    divides = SCALES[settings.scale].is_std
     n = log.groupby("prompt")["reward"].transform("size").to_numpy()[odd, None]
     score = log["reward"].abs().to_numpy("float32")[odd, None]
     size = log["advantage"].abs().to_numpy()[odd, None]
@@ -43,5 +44,5 @@ def evidence(log: "pd.DataFrame", settings: Settings) -> np.ndarray:
     near = np.abs(size - np.hstack(left)) <= 0.02 * size
     inexact = score[:, 0] * 1024 != np.round(score[:, 0] * 1024)
     shown = np.zeros(len(log), dtype="int64")
-    shown[odd] = 2 * (near.any(1) & inexact & unexplained(log)[odd])
+    shown[odd] = 2 * (near.any(1) & inexact)
     return shown
