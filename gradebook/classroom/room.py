@@ -8,7 +8,7 @@ import math
 import secrets
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from threading import Lock
 from typing import Any
@@ -276,12 +276,15 @@ class Rooms:
             room.revealed, room.again, room.reached = [], [], {}
             room.place, room.ends = None, None
 
-    def move(self, code: str, lead: str, *place: str) -> None:
-        """Moves the lead to `place`: the fields of a Position, in their order. A timer
+    def move(self, code: str, lead: str, *place: str, seen: Sequence[str] = ()) -> None:
+        """Moves the lead to `place`: the fields of a Position, in their order; but not
+        if the room is no longer at the page and the question that were `seen`. A timer
         that has ended was the last question's."""
         here = Position(*place)
         with self._led(code, lead) as (_, room):
             before = room.position
+            if before and seen and before.heading[:2] != tuple(seen[:2]):
+                return
             if before and before.question != here.question and room.ends:
                 room.ends = room.ends if time.time() < room.ends else None
             if here.question not in room.reached:

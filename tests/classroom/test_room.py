@@ -379,6 +379,14 @@ def test_a_question_that_is_asked_again_is_covered_again(rooms):
     rooms.vote(code, "a", "q", 1)
 
 
+def test_a_move_from_where_the_room_no_longer_is_changes_nothing(rooms):
+    code = rooms.open("lead")
+    rooms.move(code, "lead", "page", "q")
+    rooms.move(code, "lead", "page", "next", seen=("page", "q", ""))
+    rooms.move(code, "lead", "page", "q", seen=("page", "q", ""))
+    assert rooms.read(code).position.question == "next"
+
+
 def test_after_the_timer_votes_of_its_question_are_refused(rooms):
     code = rooms.open("lead")
     rooms.move(code, "lead", "page", "q")

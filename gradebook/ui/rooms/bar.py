@@ -210,7 +210,8 @@ def move(page: str, question: str, link: str = "", stage: str = "") -> None:
         return
     if room.position and seen and room.position.heading[:2] != seen[:2]:
         return
-    if seat.carried_out("move", page, question, link, stage):
+    # The room may have moved since it was read, so the store compares once more.
+    if seat.carried_out("move", page, question, link, stage, seen=seen or ()):
         keys.SEEN.put((page, question, stage))
 
 
