@@ -67,6 +67,10 @@ TYPE_LEAST = 1e-7
 DECIMAL_MARGIN = 0.501
 """Of the last decimal: a half, and what the number's own float32 adds."""
 
+SHORT_BY_NATURE = 10
+"""Numbers that have few digits by nature are off by less than their rounding over this:
+those of a trainer in float32 by about 1e-7, and half of a fifth decimal is 5e-6."""
+
 NEAR = 0.1
 """A row is near when it is this close, times 1 + |advantage|: no usual eps moves a row
 of a usual deviation by more."""

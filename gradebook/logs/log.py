@@ -8,9 +8,6 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import torch
-
 from gradebook.bugs import BUGS
 from gradebook.cases.scenario import bug
 from gradebook.core.columns import number
@@ -19,7 +16,7 @@ from gradebook.core.formatting import counted
 from gradebook.core.lazy_pandas import pd
 from gradebook.logs.explore import what_if
 from gradebook.logs.judging import of_loss
-from gradebook.logs.judging.computation import DRAW, View
+from gradebook.logs.judging.computation import View
 from gradebook.logs.judging.decide import OFF, Judgement, no_steps
 from gradebook.logs.judging.declaration import (
     Declaration,
@@ -41,7 +38,6 @@ from gradebook.logs.judging.sentences import (
     statement_of,
     ties_of,
 )
-from gradebook.logs.judging.space import grouped
 from gradebook.logs.judging.suspects import can_show, telling_columns
 from gradebook.logs.judging.verdict import Verdict
 from gradebook.logs.logged_steps import LoggedSteps
@@ -174,20 +170,8 @@ def _signal(
     if layout.training is not None:
         rewards = rewards[layout.training]
     has_mask = not {"mask", "accepted", "rejected"}.isdisjoint(log.columns.role)
-    visits = steps if log.has_steps else _by_visit(steps)
-    signal = signal_of(visits, rewards, log.columns.rewards, group_size, has_mask)
-    return replace(signal, by_visit=visits is not steps)
-
-
-def _by_visit(steps: LoggedSteps) -> LoggedSteps:
-    """The rows of a log without steps, each visit of a prompt as one of its own, if
-    prompts come again: all runs of one prompt's rows have the same size."""
-    run = grouped(steps, View(DRAW))
-    size = np.bincount(run)
-    several = len(size) > len(steps.groups.size)
-    if not several or size.min() < 2 or size.min() < size.max():
-        return steps
-    return replace(steps, batch=replace(steps.batch, prompt=torch.from_numpy(run)))
+    names, has_steps = log.columns.rewards, log.has_steps
+    return signal_of(steps, rewards, names, group_size, has_mask, has_steps)
 
 
 def options_of(
@@ -478,7 +462,8 @@ def _notes(log: Log, rounding: Rounding) -> list[str]:
         f" {steps} not judged for it.": log.broken_cells,
         "Each line of this log is a group. If a line without advantages has equal"
         " rewards only, its advantages were taken as 0.": log.columns.format
-        is OF_GROUPS,
+        is OF_GROUPS
+        and "advantage" in log.columns.role,
         f"Advantages are {rounding.words}; if nothing fits exactly, this rounding is"
         " allowed for.": rounding,
     }

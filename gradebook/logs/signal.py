@@ -10,13 +10,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
+import torch
 
 from gradebook.core.formatting import DUST, counted, short
 from gradebook.core.lazy_pandas import pd
+from gradebook.logs.judging.computation import DRAW, View
+from gradebook.logs.judging.space import grouped
 from gradebook.logs.logged_steps import LoggedSteps
 
 FEW = 0.2
@@ -210,6 +213,7 @@ def signal_of(
     names: Sequence[str] = (),
     group_size: int | None = None,
     has_mask: bool = False,
+    has_steps: bool = True,
 ) -> Signal:
     """The signal in logged steps.
 
@@ -218,7 +222,11 @@ def signal_of(
     names       the functions' names
     group_size  rows of a prompt, as configured
     has_mask    a column says which rows the loss masks
+    has_steps   the log says which step a row belongs to
     """
+    logged = steps
+    if not has_steps:
+        steps = _by_visit(steps)
     group, count = steps.prompt, len(steps.groups.size)
     scored = steps.batch.scored.numpy() if "scored" in steps.has else None
     counts = np.ones(steps.rows, dtype=bool) if scored is None else scored
@@ -262,7 +270,19 @@ def signal_of(
         masked,
         *_sizes(steps),
         functions=_functions(functions, names, group, counts, flat, size > 1),
+        by_visit=steps is not logged,
     )
+
+
+def _by_visit(steps: LoggedSteps) -> LoggedSteps:
+    """The rows of a log without steps, each visit of a prompt as one of its own, if
+    prompts come again: all runs of one prompt's rows have the same size."""
+    run = grouped(steps, View(DRAW))
+    size = np.bincount(run)
+    several = len(size) > len(steps.groups.size)
+    if not several or size.min() < 2 or size.min() < size.max():
+        return steps
+    return replace(steps, batch=replace(steps.batch, prompt=torch.from_numpy(run)))
 
 
 def _ends(

@@ -164,6 +164,7 @@ def test_lists_without_advantages_are_groups_whose_rewards_are_not_summed():
     )
     verdict = check_log(sources)
     assert verdict.signal.sentences[0].startswith("2 of 3 prompts have equal rewards")
+    assert not any("taken as 0" in note for note in verdict.notes)
 
 
 def test_a_reward_of_several_numbers_has_its_total_and_its_functions():

@@ -20,9 +20,6 @@ from gradebook.logs.logged_steps import LoggedSteps
 EXACT, SCORES, WRITTEN, REWARDS, NONE = range(5)
 """The levels, best first; NONE is no fit."""
 
-SHORT = 10
-"""Numbers that are short by nature are off by less than their rounding over this."""
-
 
 @dataclass(frozen=True, eq=False)
 class Numbers:
@@ -92,7 +89,7 @@ class Ruler:
         computation fits them exactly only if its own numbers are that short, and then
         it is off by far less."""
         is_fine = self.written <= self.base
-        short = np.minimum(self.base, self.written / SHORT)
+        short = np.minimum(self.base, self.written / tolerance.SHORT_BY_NATURE)
         return np.where(is_fine, self.base + self.written, short)
 
     @cached_property
@@ -138,9 +135,7 @@ class Ruler:
         return np.where(np.isnan(slack), 0, np.minimum(slack, most))
 
     def fit(self, computed: Numbers) -> Fit:
-        away = distance(computed.values, self.steps.advantage)
-        if self.ignored is not None:
-            away = np.where(self.ignored, 0, away)
+        away = self._away(computed)
         level = np.where(self._all(away <= self.exact), EXACT, NONE)
         near = self.steps.total(away <= NEAR * self.size)
         written, rewards = self.base + self.written, self.reward_slack(computed)
@@ -160,9 +155,7 @@ class Ruler:
     def beyond(self, computed: Numbers) -> np.ndarray:
         """float64 [S] how many times further than rounding allows the worst row of each
         step is."""
-        away = distance(computed.values, self.steps.advantage)
-        if self.ignored is not None:
-            away = np.where(self.ignored, 0, away)
+        away = self._away(computed)
         limit = self.limit(computed) + self.reward_slack(computed)
         times = np.divide(
             away, limit, out=np.zeros_like(away), where=np.isfinite(limit)
@@ -183,10 +176,7 @@ class Ruler:
             share = 3 * self.steps.worst(share)[self.steps.step_of]
         limit = self.limit(computed) + self.reward_slack(computed)
         limit += share * self.size
-        away = distance(computed.values, self.steps.advantage)
-        if self.ignored is not None:
-            away = np.where(self.ignored, 0, away)
-        return ~self._all(away <= limit)
+        return ~self._all(self._away(computed) <= limit)
 
     def of_steps(self, at: np.ndarray) -> Self:
         """The ruler on the steps `at`, bool [S]."""
@@ -195,6 +185,11 @@ class Ruler:
         rows = self.steps.rows_of(at)
         ignored = None if self.ignored is None else self.ignored[rows]
         return replace(self, steps=self.steps.of_steps(at), ignored=ignored)
+
+    def _away(self, computed: Numbers) -> np.ndarray:
+        """float64 [R] how far each row is from the log; 0 if it is ignored."""
+        away = distance(computed.values, self.steps.advantage)
+        return away if self.ignored is None else np.where(self.ignored, 0, away)
 
     def _all(self, near: np.ndarray) -> np.ndarray:
         return np.logical_and.reduceat(near, self.steps.starts)

@@ -48,6 +48,8 @@ explained 0.3 % as floats, 4 % with four decimals and 17 % with three (2026-11-2
 FEW = 3
 """So many explanations are told apart; more say nothing of a group."""
 EPS = (0.0, 1e-8, 1e-6, 1e-4)
+NEGLIGIBLE = 5e-4
+"""A smaller share of prompts is 0 %, and shares that differ by less are one."""
 SIZE = r"(?:.*[/._])?(?:num_generations|group_size|n_samples_per_prompt|rollout[/._]n)"
 """Keys of the configured group size."""
 
@@ -137,10 +139,10 @@ def _equal(numbers: pd.DataFrame) -> list[str]:
             continue
         low, high = share.min(), share.max()
         at_steps = f"At each of the {counted(len(share), 'step')} that log it"
-        if high < LEAST_SHARE:
+        if high < NEGLIGIBLE:
             tell.append(f"{at_steps}, no prompt has equal rewards ({words}).")
             continue
-        if high - low < LEAST_SHARE:
+        if high - low < NEGLIGIBLE:
             text = f"{at_steps}, {_percent(low)} of the prompts have equal rewards"
         else:
             third = max(1, len(share) // 3)
@@ -157,8 +159,6 @@ def _percent(share: float) -> str:
     return f"{share:.1%}" if 0 < share < 0.01 else f"{share:.0%}"
 
 
-LEAST_SHARE = 5e-4
-"""A smaller share of prompts is 0 %, and shares that differ by less are one."""
 EVALUATION = re.compile(r"(?:.*[/_])?(?:test|eval|val|validation)(?:[/_].*)?")
 """The beginning of keys that are no part of the training."""
 

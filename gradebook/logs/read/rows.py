@@ -92,7 +92,7 @@ class Log:
         """Whether a column, a recording, or the files' number or names say which step a
         row belongs to."""
         in_rows = self.recording is not None or "step" in self.columns.role
-        return in_rows or len(self.sources) > 1 or names_step(self.sources[0].name)
+        return in_rows or len(self.sources) > 1 or self.named_steps
 
     def take(self, table: pd.DataFrame) -> None:
         """Stores the rows grouped by step. Steps with a broken row are dropped; in a
